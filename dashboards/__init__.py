@@ -1,0 +1,1 @@
+"""Compiles an SLO file into Grafana dashboards."""

@@ -1,0 +1,1 @@
+"""Reads the world: engines, gateways, GPU, host. One file per source."""

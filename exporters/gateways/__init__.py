@@ -1,0 +1,1 @@
+"""Gateway adapters: one file per gateway."""

@@ -1,0 +1,1 @@
+"""Compiles an SLO file into Prometheus rules, the Alertmanager tree, and their tests."""

@@ -1,0 +1,1 @@
+"""The long-running process: polls, publishes /metrics, takes business events; the CLI."""

@@ -1,0 +1,1 @@
+"""Objectives as data, and the maths of SLOs."""
