@@ -1,0 +1,67 @@
+"""The HTTP face of the sidecar. Nothing here waits for a source: it serves what the board has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse
+
+from .board import Board
+from .publisher import Publisher
+from .status import status
+
+_INDEX = """<!doctype html><meta charset="utf-8"><title>inferslo sidecar</title>
+<h1>inferslo sidecar</h1>
+<ul>
+<li><a href="/metrics">/metrics</a>: for Prometheus
+<li><a href="/v1/status">/v1/status</a>: each source, what it gives, what is missing
+<li>/v1/events, /v1/events:batch: POST business events;
+ <a href="/v1/events/schema">/v1/events/schema</a>
+<li><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>: of this process, never of the
+ engine
+</ul>
+"""
+
+
+def create_app(
+    board: Board, publisher: Publisher, *, events: APIRouter | None, ready: Callable[[], bool]
+) -> FastAPI:
+    """The application. `ready` says whether the process is set up: settings, journal, pollers."""
+    # The interactive docs fetch scripts from elsewhere; the schema itself stays at /openapi.json.
+    app = FastAPI(title="inferslo sidecar", docs_url=None, redoc_url=None, redirect_slashes=False)
+
+    async def metrics(request: Request) -> Response:
+        compress = "gzip" in request.headers.get("accept-encoding", "")
+        page, content_type = publisher.page(request.headers.get("accept", ""), compress=compress)
+        headers = {"Vary": "Accept, Accept-Encoding"}
+        if compress:
+            headers["Content-Encoding"] = "gzip"
+        return Response(page, media_type=content_type, headers=headers)
+
+    async def healthy() -> PlainTextResponse:
+        return PlainTextResponse("ok\n")
+
+    async def readiness() -> PlainTextResponse:
+        return PlainTextResponse("ready\n") if ready() else PlainTextResponse("starting\n", 503)
+
+    async def sources() -> dict[str, Any]:
+        return status(board.states())
+
+    async def index() -> HTMLResponse:
+        return HTMLResponse(_INDEX)
+
+    for path, endpoint in (
+        ("/metrics", metrics),
+        ("/healthz", healthy),
+        ("/-/healthy", healthy),
+        ("/readyz", readiness),
+        ("/-/ready", readiness),
+        ("/v1/status", sources),
+        ("/", index),
+    ):
+        app.add_api_route(path, endpoint, methods=["GET", "HEAD"], response_model=None)
+    if events is not None:
+        app.include_router(events)
+    return app
