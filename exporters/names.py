@@ -277,9 +277,9 @@ GPU_INFO = _gpu(
     Kind.GAUGE, "info", "", "Always 1; says what the GPU is. `mig` is the profile of a MIG part.",
     "gpu uuid name driver_version mig",
 )  # fmt: skip
-GPU_VISIBLE = _gpu(Kind.GAUGE, "visible_count", "", "GPUs that answered in the last read.", "")
+GPU_VISIBLE = _gpu(Kind.GAUGE, "devices_visible", "", "GPUs that answered in the last read.", "")
 GPU_EXPECTED = _gpu(
-    Kind.GAUGE, "expected_count", "",
+    Kind.GAUGE, "devices_expected", "",
     "GPUs that should answer: the configured number, else the most ever seen.", "",
 )  # fmt: skip
 GPU_MEMORY_TOTAL = _gpu(Kind.GAUGE, "memory_total_bytes", "bytes", "Device memory.")
