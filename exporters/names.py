@@ -424,6 +424,11 @@ HOST_LISTEN_OVERFLOWS = _host(
     Kind.COUNTER, "listen_overflows_total", "", "",
     "Connections dropped because a listen queue was full, whole network namespace.",
 )  # fmt: skip
+HOST_LISTEN_DROPS = _host(
+    Kind.COUNTER, "listen_drops_total", "", "",
+    "Connections dropped while they were being set up, for a full listen queue or any other"
+    " reason, whole network namespace.",
+)  # fmt: skip
 HOST_TCP_RETRANSMITS = _host(
     Kind.COUNTER, "tcp_retransmitted_segments_total", "", "",
     "TCP segments sent again, whole network namespace.",
@@ -443,7 +448,8 @@ HOST_THREADS = _host(
 )
 CONTAINER_MEMORY = _host(
     Kind.GAUGE, "container_memory_bytes", "bytes", "scope",
-    "Memory of the container (cgroup v2) by scope: engine host:port, or self.",
+    "Memory of the container (cgroup v2), page cache included, by scope: engine host:port, or"
+    " self.",
 )  # fmt: skip
 CONTAINER_MEMORY_LIMIT = _host(
     Kind.GAUGE, "container_memory_limit_bytes", "bytes", "scope",
@@ -474,7 +480,8 @@ GATEWAY_UP = _gateway(
 )  # fmt: skip
 GATEWAY_REQUESTS = _gateway(
     Kind.COUNTER, "requests_total", "", "gateway model_name status",
-    "Requests that the gateway answered its clients, by HTTP status.",
+    "Requests that the gateway answered its clients, by HTTP status. After a fallback LiteLLM names"
+    " the model that answered, not the one that was asked for.",
 )  # fmt: skip
 GATEWAY_FALLBACKS = _gateway(
     Kind.COUNTER, "fallbacks_total", "", "gateway from_model to_model reason outcome",
@@ -486,16 +493,18 @@ GATEWAY_COOLDOWNS = _gateway(
 )  # fmt: skip
 GATEWAY_UPSTREAM_FAILURES = _gateway(
     Kind.COUNTER, "upstream_failures_total", "", "gateway model_name reason",
-    "Attempts against an upstream that failed; each retry is one more.",
+    "Attempts against an upstream that failed, as far as the gateway counts them: LiteLLM counts at"
+    " most one for a request, however often it retried.",
 )  # fmt: skip
 GATEWAY_UPSTREAM_ATTEMPTS = _gateway(
     Kind.COUNTER, "upstream_attempts_total", "", "gateway model_name",
-    "Attempts against an upstream, retries and fallbacks included. More attempts than requests"
-    " means retries.",
+    "Attempts against an upstream, as far as the gateway counts them. More attempts than requests"
+    " means retries or fallbacks; LiteLLM counts at most one failed attempt for a request.",
 )  # fmt: skip
 GATEWAY_REJECTED = _gateway(
     Kind.COUNTER, "rejected_total", "", "gateway model_name reason",
-    "Requests that the gateway turned away (HTTP 429).",
+    "Requests answered with HTTP 429, by exception class: the gateway's own limits, no deployment"
+    " left, or a 429 of the upstream handed on.",
 )  # fmt: skip
 GATEWAY_TIMEOUTS = _gateway(
     Kind.COUNTER, "timeouts_total", "", "gateway model_name",
@@ -506,8 +515,9 @@ GATEWAY_DEPLOYMENT_STATE = _gateway(
     "Worst state of the model's deployments: 0 healthy, 1 partial outage, 2 outage.",
 )  # fmt: skip
 GATEWAY_IN_FLIGHT = _gateway(
-    Kind.GAUGE, "requests_in_flight", "", "gateway", "Requests inside the gateway."
-)
+    Kind.GAUGE, "requests_in_flight", "", "gateway",
+    "HTTP requests inside the gateway; the one that reads its metrics is one of them.",
+)  # fmt: skip
 
 # --- business events -------------------------------------------------------------------------
 
