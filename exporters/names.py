@@ -414,7 +414,7 @@ def _host(kind: Kind, name: str, unit: str, labels: str, help: str) -> Family:
 
 HOST_SOCKETS = _host(
     Kind.GAUGE, "sockets", "", "engine state",
-    "TCP sockets on the engine's port by state: established, time_wait, syn_recv, close_wait, …",
+    "TCP sockets on the engine's port by state: established, time_wait, syn_recv and so on.",
 )  # fmt: skip
 HOST_LISTEN_BACKLOG = _host(
     Kind.GAUGE, "listen_backlog", "", "engine",
@@ -549,7 +549,7 @@ SCHEMA_FAILURES = _event(
 QUALITY_CHECKS = _event(
     "quality_checks_total", "check result",
     "Named quality checks by result, passed or failed: context_retention, negation,"
-    " vague_request, emotion, …",
+    " vague_request, emotion and so on.",
 )  # fmt: skip
 
 # --- the sidecar itself ----------------------------------------------------------------------
