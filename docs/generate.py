@@ -1,0 +1,51 @@
+"""Writes the pages of docs/ that are made from code: `make docs`. A test holds them to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from inferslo.exporters.names import FAMILIES, Family, Feed
+
+HEADER = """\
+# Metrics
+
+<!-- Made by `make docs` from exporters/names.py; change it there. -->
+
+Every family that inferslo publishes. A family without a value is absent, never 0;
+`inferslo_signal_available` and `/v1/status` say what is missing and how to get it.
+
+The label `source` says how a value was obtained: `engine` (the engine says so), `probe` (measured
+inside the engine), `gateway`, `event`, or `derived` (computed from other series, an estimate where
+the meaning says so).
+"""
+
+SECTIONS = {
+    Feed.ENGINE: "Engine: read from the engine's own metrics",
+    Feed.GPU: "GPU: read from the driver (NVML)",
+    Feed.HOST: "Host: read from /proc and cgroup v2",
+    Feed.GATEWAY: "Gateway: read from the gateway's own metrics",
+    Feed.EVENTS: "Business events: posted by the application",
+    Feed.SIDECAR: "The sidecar itself",
+}
+
+
+def metrics_page() -> str:
+    """docs/metrics.md: one table a feed, in the order of exporters/names.py."""
+    return HEADER + "".join("\n" + "\n".join(_section(feed)) + "\n" for feed in Feed)
+
+
+def _section(feed: Feed) -> Iterator[str]:
+    yield f"## {SECTIONS[feed]}\n"
+    yield "| name | type | unit | labels | meaning |"
+    yield "|---|---|---|---|---|"
+    yield from (_row(family) for family in FAMILIES.values() if family.feed is feed)
+
+
+def _row(family: Family) -> str:
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    return f"| `{family.name}` | {family.kind} | {family.unit} | {labels} | {family.help} |"
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("metrics.md").write_text(metrics_page(), encoding="utf-8")
