@@ -45,6 +45,17 @@ class Poller:
         self._threads.append(thread)
         thread.start()
 
+    def watch(self, period: float = 1.0) -> None:
+        """Starts a thread that marks hung sources, whether or not anybody scrapes."""
+
+        def watch() -> None:
+            while not self._stop.wait(period):
+                self._board.check()
+
+        thread = threading.Thread(target=watch, name="watch", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
     def stop(self, patience: float = 1.0) -> None:
         """Asks every thread to end and waits `patience` seconds in all for those that can."""
         self._stop.set()
