@@ -317,14 +317,22 @@ GPU_TEMPERATURE = _gpu(
 )  # fmt: skip
 GPU_TEMPERATURE_LIMIT = _gpu(
     Kind.GAUGE, "temperature_limit_celsius", "celsius",
-    "Temperature at which the driver acts: slowdown, shutdown, memory_max, gpu_max.",
+    "Temperature at which the driver acts: slowdown, shutdown, memory_max, gpu_max. Newer GPUs"
+    " tell a margin instead.",
     "gpu uuid limit",
 )  # fmt: skip
 GPU_TEMPERATURE_MARGIN = _gpu(
-    Kind.GAUGE, "temperature_margin_celsius", "celsius", "Degrees left until thermal slowdown.",
+    Kind.GAUGE, "temperature_margin_celsius", "celsius",
+    "Degrees left until the nearest thermal limit (T.Limit); below 0 past it.",
+)  # fmt: skip
+GPU_TEMPERATURE_LIMIT_MARGIN = _gpu(
+    Kind.GAUGE, "temperature_limit_margin_celsius", "celsius",
+    "Margin (temperature_margin) at which the driver acts: slowdown, shutdown, memory_max, gpu_max;"
+    " 0 or below.",
+    "gpu uuid limit",
 )  # fmt: skip
 GPU_POWER = _gpu(
-    Kind.GAUGE, "power_watts", "watts", "Power drawn: average (about 1 s) or instant.",
+    Kind.GAUGE, "power_watts", "watts", "Power drawn: average (about 1 s), instant, or unspecified (old drivers do not tell which).",
     "gpu uuid reading",
 )  # fmt: skip
 GPU_POWER_LIMIT = _gpu(Kind.GAUGE, "power_limit_watts", "watts", "Power limit now enforced.")
@@ -365,6 +373,10 @@ GPU_RETIRED_PAGES = _gpu(
     "Memory pages retired, by cause: corrected, uncorrected (before Ampere).",
     "gpu uuid cause",
 )  # fmt: skip
+GPU_PAGE_RETIREMENT_PENDING = _gpu(
+    Kind.GAUGE, "page_retirement_pending", "",
+    "1 if a page retirement waits for a reboot (before Ampere).",
+)  # fmt: skip
 GPU_RECOVERY_ACTION = _gpu(
     Kind.GAUGE, "recovery_action", "",
     "What the driver asks for: 0 nothing, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and"
@@ -401,7 +413,9 @@ GPU_CALL_SECONDS = _gpu(
     "gpu uuid call",
 )  # fmt: skip
 GPU_ERRORS = _gpu(
-    Kind.COUNTER, "errors_total", "", "Driver calls that failed, by NVML return code.",
+    Kind.COUNTER, "errors_total", "",
+    "Driver calls that failed, by NVML return code. What a GPU or driver does not have is a gap"
+    " (/v1/status), not an error. `gpu` is empty for calls that are not about one GPU.",
     "gpu uuid code",
 )  # fmt: skip
 
