@@ -332,7 +332,8 @@ GPU_TEMPERATURE_LIMIT_MARGIN = _gpu(
     "gpu uuid limit",
 )  # fmt: skip
 GPU_POWER = _gpu(
-    Kind.GAUGE, "power_watts", "watts", "Power drawn: average (about 1 s), instant, or unspecified (old drivers do not tell which).",
+    Kind.GAUGE, "power_watts", "watts",
+    "Power drawn: average (about 1 s), instant, or unspecified (old drivers do not tell which).",
     "gpu uuid reading",
 )  # fmt: skip
 GPU_POWER_LIMIT = _gpu(Kind.GAUGE, "power_limit_watts", "watts", "Power limit now enforced.")
