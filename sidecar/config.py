@@ -1,0 +1,182 @@
+"""Lays the origins of settings over each other: flags > environment > file > defaults.
+
+Each origin is read whole and every fault in any of them is reported at once, at the place where
+the user wrote it: `--listen`, `INFERSLO_LISTEN` or `inferslo.yaml:3:9`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import EnvSettingsSource
+
+from .errors import SettingsError
+from .settings import (
+    ENV_PREFIX,
+    FIELDS,
+    Engine,
+    Settings,
+    Target,
+    contradictions,
+    flag,
+    variable,
+)
+from .values import closest
+
+CONFIG_FLAG = "--config"
+CONFIG_VARIABLE = ENV_PREFIX + "CONFIG"
+# What Kubernetes sets in every pod for a Service named "inferslo" (or "inferslo-…").
+_SERVICE_VARIABLE = re.compile(r".*_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
+
+_Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, and where each that is no default was set: field → flag, variable or file:line."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _File:
+    """What a configuration file says. places: path of a key → "file:line:column"."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    places: dict[_Path, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def load(flags: Mapping[str, Any], config: Path | None = None) -> Loaded:
+    """The effective settings. flags: field → text, absent ones left out. Raises SettingsError."""
+    environment = {k: v for k, v in EnvSettingsSource(Settings)().items() if v is not None}
+    file = _read(config or _config_of_environment())
+    origins = {
+        **{name: file.places.get((name,), str(config)) for name in file.values},
+        **{name: variable(name) for name in environment},
+        **{name: flag(name) for name in flags},
+    }
+    problems = [*file.problems, *_unknown_variables()]
+    try:
+        settings = Settings(**{**file.values, **environment, **flags})
+    except ValidationError as error:
+        raise SettingsError([*problems, *_explain(error, file, origins)]) from None
+    for names, what in contradictions(settings):
+        set_by = [f"{name} ({origins[name]})" if name in origins else name for name in names]
+        problems.append(f"{' and '.join(set_by)}: {what}")
+    if problems:
+        raise SettingsError(problems)
+    return Loaded(settings, origins)
+
+
+def _config_of_environment() -> Path | None:
+    path = os.environ.get(CONFIG_VARIABLE)
+    return Path(path) if path else None
+
+
+def _unknown_variables() -> Iterator[str]:
+    known = {variable(name) for name in FIELDS} | {CONFIG_VARIABLE}
+    for name in sorted(os.environ):
+        if not name.upper().startswith(ENV_PREFIX) or name.upper() in known:
+            continue
+        if not _SERVICE_VARIABLE.fullmatch(name):
+            yield f"{name} is not a setting{closest(name, known)}"
+
+
+# --- faults of values ----------------------------------------------------------------------------
+
+
+def _explain(error: ValidationError, file: _File, origins: Mapping[str, str]) -> Iterator[str]:
+    for detail in error.errors(include_url=False):
+        if detail["type"] == "default_factory_not_called":
+            continue  # follows from a fault reported for another field of the same target
+        yield f"{_place(detail['loc'], file, origins)}: {_what(detail)}"
+
+
+def _place(loc: _Path, file: _File, origins: Mapping[str, str]) -> str:
+    """Where the user wrote the value; a key that is missing is looked for where its parent is."""
+    name = str(loc[0])
+    if name in origins and origins[name] != file.places.get((name,)):
+        return origins[name]
+    end = next(n for n in range(len(loc), 0, -1) if loc[:n] in file.places)
+    return f"{file.places[loc[:end]]}: {'.'.join(str(part) for part in loc)}"
+
+
+def _what(detail: ErrorDetails) -> str:
+    if detail["type"] == "extra_forbidden":
+        model = _model_at(detail["loc"])
+        return f"no such setting{closest(str(detail['loc'][-1]), model.model_fields)}"
+    if detail["type"] == "value_error":
+        return str(detail["ctx"]["error"])
+    message = detail["msg"][0].lower() + detail["msg"][1:]
+    return message if detail["type"] == "missing" else f'"{detail["input"]}": {message}'
+
+
+def _model_at(loc: _Path) -> type[BaseModel]:
+    if len(loc) == 1:
+        return Settings
+    return Engine if loc[0] == "engines" else Target
+
+
+# --- the file ------------------------------------------------------------------------------------
+
+
+def _read(path: Path | None) -> _File:
+    file = _File()
+    if path is None:
+        return file
+    try:
+        with path.open(encoding="utf-8") as text:
+            _parse(yaml.SafeLoader(text), str(path), file)
+    except OSError as error:
+        file.problems.append(f"{path} cannot be read: {error.strerror}")
+    except yaml.MarkedYAMLError as error:
+        place = _place_of(error.problem_mark, str(path)) if error.problem_mark else path
+        file.problems.append(f"{place}: this is not YAML: {error.problem}")
+    except (ValueError, yaml.YAMLError) as error:  # not UTF-8, control characters, bad dates
+        file.problems.append(f"{path}: this is not YAML: {str(error).splitlines()[0]}")
+    return file
+
+
+def _parse(loader: yaml.SafeLoader, path: str, file: _File) -> None:
+    root = loader.get_single_node()
+    if root is None:
+        return
+    if not isinstance(root, yaml.MappingNode):
+        place = _place_of(root.start_mark, path)
+        file.problems.append(f"{place}: settings are expected, one KEY: VALUE a line")
+        return
+    _note_places(root, (), path, file, seen=set())
+    values = loader.construct_document(root)
+    # A key without a value is not set, as an empty variable is not.
+    file.values = {str(key): value for key, value in values.items() if value is not None}
+
+
+def _note_places(node: yaml.Node, at: _Path, path: str, file: _File, seen: set[int]) -> None:
+    if id(node) in seen:  # an alias, perhaps of a node that it is in
+        return
+    seen.add(id(node))
+    file.places.setdefault(at, _place_of(node.start_mark, path))
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _note_places(item, (*at, index), path, file, seen)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            child, place = (*at, key.value), _place_of(key.start_mark, path)
+            if child in file.places:
+                file.problems.append(f"{place}: {key.value} is set twice: remove one")
+            file.places[child] = place
+            _note_places(value, child, path, file, seen)
+
+
+def _place_of(mark: yaml.Mark, path: str) -> str:
+    return f"{path}:{mark.line + 1}:{mark.column + 1}"

@@ -1,0 +1,284 @@
+"""Every setting of the sidecar, declared once.
+
+Its flag, its environment variable, its key in the file, `inferslo config show` and the table in
+docs/configuration.md all follow from the fields of `Settings`. How the values of the four
+origins are laid over each other: config.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, cast
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from .values import (
+    Address,
+    AutoOnOff,
+    CaFile,
+    Duration,
+    Folder,
+    Metavar,
+    NewFile,
+    OnOff,
+    Size,
+    TokenFile,
+    Url,
+    between,
+    closest,
+    format_duration,
+    format_size,
+    host_and_port,
+)
+
+ENV_PREFIX = "INFERSLO_"
+_STATE_OF_A_SERVICE = Path("/var/lib/inferslo")
+
+
+class Target(BaseModel):
+    """A server whose metrics page is read. As text: "[NAME=]URL"."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: Annotated[Url, Metavar("URL")] = Field(
+        description="Base URL; the page read is /metrics below it, unless the URL has a path."
+    )
+    name: str = Field(
+        default_factory=lambda known: urlsplit(known["url"]).netloc,
+        pattern=r"^[\w.:-]+$",
+        description="The name in every series. Default: the host and port of the URL.",
+    )
+    bearer_token_file: TokenFile | None = Field(
+        None, description="File that holds the bearer token sent with each read."
+    )
+    ca_file: CaFile | None = Field(
+        None, description="PEM file of the certificate authority that signed the server's."
+    )
+    insecure_skip_verify: bool = Field(
+        False, description="Read even if the certificate of the server cannot be verified."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        before, equals, after = value.strip().partition("=")
+        is_named = equals and "/" not in before
+        return {"name": before, "url": after} if is_named else {"url": value.strip()}
+
+    @model_validator(mode="after")
+    def _tls_makes_sense(self) -> Self:
+        if self.ca_file and self.insecure_skip_verify:
+            raise ValueError(
+                f"{self.name}: ca_file and insecure_skip_verify contradict each other: remove one"
+            )
+        if self.url.startswith("http:") and (self.ca_file or self.insecure_skip_verify):
+            setting = "ca_file" if self.ca_file else "insecure_skip_verify"
+            raise ValueError(f"{self.name}: {setting} means nothing with http: write https://…")
+        return self
+
+    @property
+    def metrics_url(self) -> str:
+        return self.url if urlsplit(self.url).path else self.url + "/metrics"
+
+
+def _known_engine(name: str) -> str:
+    from ..exporters.engines import ENGINES
+
+    if name not in ENGINES:
+        raise ValueError(f'"{name}" is not an engine that inferslo knows{closest(name, ENGINES)}')
+    return name
+
+
+class Engine(Target):
+    """An inference engine."""
+
+    type: Annotated[str, AfterValidator(_known_engine)] | None = Field(
+        None, description="What the engine is. Default: found out from its page."
+    )
+    kv_cache_groups: PositiveInt | None = Field(
+        None,
+        description="KV cache groups of the model, for its capacity in tokens: 1 for plain"
+        " attention, more for hybrid models; the engine logs it at start.",
+    )
+
+
+def _comma_separated(value: Any) -> Any:
+    return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def default_journal() -> Path:
+    """/var/lib/inferslo where a service may write there, else the user's own state folder."""
+    if os.access(_STATE_OF_A_SERVICE, os.W_OK):
+        return _STATE_OF_A_SERVICE / "events.db"
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "inferslo" / "events.db"
+
+
+Targets = (NoDecode, BeforeValidator(_comma_separated), Metavar("[NAME=]URL"))
+
+
+class Settings(BaseSettings):
+    """The settings of the running process. Made by hand it reads no origin; see config.load."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_ignore_empty=True
+    )
+
+    engines: Annotated[tuple[Engine, ...], *Targets] = Field(
+        (), description="Inference engine to watch; may be given several times."
+    )
+    litellm: Annotated[tuple[Target, ...], *Targets] = Field(
+        (), description="LiteLLM proxy to watch; may be given several times."
+    )
+    engine_token_file: TokenFile | None = Field(
+        None, description="File of the bearer token for engines without one of their own."
+    )
+    litellm_token_file: TokenFile | None = Field(
+        None,
+        description="File of the bearer token for LiteLLM proxies without one of their own.",
+    )
+    listen: Address = Field(
+        "127.0.0.1:9400", description="Where to serve /metrics; :9400 is every address."
+    )
+    poll_interval: Annotated[Duration, between("100ms", "5m")] = Field(
+        2.0, description="Time between the starts of two reads of an engine, gateway or host."
+    )
+    read_deadline: Annotated[Duration, between("100ms", "5m")] = Field(
+        5.0, description="Time that one read may take in all; what is slower is given up."
+    )
+    max_page_bytes: Size = Field(
+        ByteSize(16 << 20), ge=1024, description="Greatest metrics page read; what is larger is given up."
+    )
+    gpu: AutoOnOff = Field(
+        "auto", description="Read the GPUs by NVML; auto: where the driver's library is found."
+    )
+    gpu_interval: Annotated[Duration, between("1s", "5m")] = Field(
+        5.0, description="Time between the starts of two reads of a GPU."
+    )
+    gpu_expected: PositiveInt | None = Field(
+        None, description="GPUs that should answer. Default: the most ever seen."
+    )
+    host: OnOff = Field(
+        True, description="Read sockets, file descriptors, memory and CPU from /proc and cgroups."
+    )
+    host_root: Folder = Field(
+        Path("/"), description="Where the host's /proc and /sys are: its root, as mounted here."
+    )
+    events: OnOff = Field(True, description="Take business events at /v1/events.")
+    events_journal: NewFile = Field(
+        default_factory=default_journal,
+        description="SQLite file that keeps the events over a restart. Default:"
+        " /var/lib/inferslo/events.db where that folder is writable, else"
+        " $XDG_STATE_HOME/inferslo/events.db.",
+    )
+    events_token_file: TokenFile | None = Field(
+        None, description="File of the bearer token that whoever posts events must send."
+    )
+    events_max_body: Size = Field(
+        ByteSize(1 << 20), ge=1024, description="Greatest body of a request that posts events."
+    )
+    events_label_values_max: PositiveInt = Field(
+        100, description="Values that one label may take; more are counted as `other`."
+    )
+    events_series_max: PositiveInt = Field(
+        2000, description="Series that events may make in all; more are counted as `other`."
+    )
+    log_format: Annotated[Literal["auto", "text", "json"], Metavar("auto|text|json")] = Field(
+        "auto", description="Form of the log on stderr; auto: text on a terminal, else JSON."
+    )
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Metavar("debug|info|warning|error")
+    ] = Field("info", description="Least grave lines that are logged.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # config.load lays the origins over each other itself, to know where each value is from.
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of `listen`."""
+        return host_and_port(self.listen)
+
+    def token_file(self, target: Target) -> Path | None:
+        """The file of the target's bearer token: its own, else the one for all of its sort."""
+        shared = self.engine_token_file if isinstance(target, Engine) else self.litellm_token_file
+        return target.bearer_token_file or shared
+
+
+FIELDS: dict[str, FieldInfo] = Settings.model_fields
+
+
+def flag(field: str) -> str:
+    """ "--poll-interval" of "poll_interval"."""
+    return "--engine" if field == "engines" else "--" + field.replace("_", "-")
+
+
+def variable(field: str) -> str:
+    """ "INFERSLO_POLL_INTERVAL" of "poll_interval"."""
+    return ENV_PREFIX + field.upper()
+
+
+def metavar(field: str) -> str:
+    """What stands for the value of the setting in help and docs."""
+    return next((m.text for m in FIELDS[field].metadata if isinstance(m, Metavar)), "N")
+
+
+def written(field: str, value: object) -> str:
+    """The value of a setting (no list) as the user may write it, in any of the origins."""
+    match metavar(field):
+        case "DURATION":
+            return format_duration(cast("float", value))
+        case "SIZE":
+            return format_size(cast("int", value))
+        case "on|off":
+            return "on" if value else "off"
+    return str(value)
+
+
+def contradictions(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Settings that are each right and cannot all be meant: their names, and what is wrong."""
+    for field, targets in (("engines", settings.engines), ("litellm", settings.litellm)):
+        by_url = {target.metrics_url: target.name for target in targets}
+        for url in _repeated(target.metrics_url for target in targets):
+            yield (field,), f"{url} is there twice: its requests would be counted twice"
+        for name in _repeated(by_url.values()):
+            yield (field,), f'two are named "{name}": give each a name of its own, NAME=URL'
+    if settings.gpu == "off" and settings.gpu_expected is not None:
+        yield ("gpu", "gpu_expected"), "GPUs are expected and not read: remove one"
+    if not settings.events and settings.events_token_file is not None:
+        yield ("events", "events_token_file"), "events have a token and are not taken: remove one"
+
+
+def _repeated(values: Iterable[str]) -> list[str]:
+    return [value for value, count in Counter(values).items() if count > 1]

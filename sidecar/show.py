@@ -1,0 +1,64 @@
+"""The effective settings as a file that could be loaded again, and where each came from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import yaml
+
+from .config import Loaded
+from .settings import FIELDS, Target, written
+
+
+def as_yaml(loaded: Loaded) -> str:
+    """A configuration file; the comment behind each setting names its origin."""
+    return "".join(_lines(loaded))
+
+
+def as_json(loaded: Loaded) -> str:
+    """For scripts: {"settings": …, "origins": …}; seconds and bytes as numbers."""
+    settings = loaded.settings.model_dump(mode="json")
+    settings.update(_lists(loaded))
+    origins = {field: loaded.origins.get(field, "default") for field in FIELDS}
+    return json.dumps({"settings": settings, "origins": origins}, indent=2)
+
+
+def _lines(loaded: Loaded) -> Iterator[str]:
+    lists = _lists(loaded)
+    for field in FIELDS:
+        value = getattr(loaded.settings, field)
+        if field in lists:
+            text = f"{field}: []" if not lists[field] else f"{field}:"
+        else:
+            text = f"{field}: {_scalar(field, value)}"
+        yield f"{text:<40} # {loaded.origins.get(field, 'default')}\n"
+        if lists.get(field):
+            yield yaml.safe_dump(lists[field], sort_keys=False, allow_unicode=True)
+
+
+def _scalar(field: str, value: object) -> str:
+    if value is None:
+        return "null"
+    text = written(field, value)
+    return text if re.fullmatch(r"[\w./:-]+", text) else json.dumps(text)
+
+
+def _lists(loaded: Loaded) -> dict[str, list[dict[str, object]]]:
+    settings = loaded.settings
+    return {
+        "engines": [_target(engine) for engine in settings.engines],
+        "litellm": [_target(gateway) for gateway in settings.litellm],
+    }
+
+
+def _target(target: Target) -> dict[str, object]:
+    shown = target.model_dump(mode="json", exclude_defaults=True)
+    return {"name": target.name, **shown, "url": _masked(target.url)}
+
+
+def _masked(url: str) -> str:
+    # Tokens are read from files and never shown; a query is the one place left for a secret.
+    return urlsplit(url)._replace(query="***").geturl() if urlsplit(url).query else url

@@ -1,0 +1,171 @@
+"""How values are written in settings: durations, sizes, switches, addresses, files."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, ByteSize
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_NUMBER_AND_UNIT = r"(\d+(?:\.\d+)?)(ms|s|m|h)"
+
+
+@dataclass(frozen=True, slots=True)
+class Metavar:
+    """What stands for the value in `--help` and in the docs."""
+
+    text: str
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of "2s", "500ms", "1m30s" or a plain number of seconds. Raises ValueError."""
+    if re.fullmatch(f"(?:{_NUMBER_AND_UNIT})+", text):
+        return sum(float(n) * _UNITS[unit] for n, unit in re.findall(_NUMBER_AND_UNIT, text))
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(
+            f'"{text}" is not a duration: write 2s, 500ms or 1m, or a number of seconds'
+        ) from None
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest text that parse_duration reads back as the same number."""
+    for unit in ("h", "m"):
+        if seconds and seconds % _UNITS[unit] == 0:
+            return f"{seconds / _UNITS[unit]:g}{unit}"
+    return f"{seconds * 1000:g}ms" if 0 < seconds < 1 else f"{seconds:g}s"
+
+
+def format_size(count: int) -> str:
+    """Exact, in the greatest binary unit that divides it."""
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count and count % (1 << shift) == 0:
+            return f"{count >> shift}{unit}"
+    return str(count)
+
+
+def between(low: str, high: str) -> AfterValidator:
+    """Bounds, both allowed, for a Duration."""
+    least, most = parse_duration(low), parse_duration(high)
+
+    def check(seconds: float) -> float:
+        if not least <= seconds <= most:
+            raise ValueError(f"{format_duration(seconds)} is not between {low} and {high}")
+        return seconds
+
+    return AfterValidator(check)
+
+
+def closest(word: str, words: Iterable[str]) -> str:
+    """A hint to append to "no such thing": the nearest word, if any is near, else all of them."""
+    words = sorted(words)
+    near = difflib.get_close_matches(word, words, n=1)
+    return f": did you mean {near[0]}?" if near else f": known are {', '.join(words)}"
+
+
+def _seconds(value: object) -> object:
+    return parse_duration(value.strip()) if isinstance(value, str) else value
+
+
+def _word(value: object) -> object:
+    # YAML 1.1 reads a bare `on` or `off` as a boolean.
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
+def _readable(path: Path) -> Path:
+    path = path.expanduser()
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    return path
+
+
+def _certificates(path: Path) -> Path:
+    try:
+        ssl.create_default_context(cafile=path)
+    except ssl.SSLError:
+        raise ValueError(f"{path} holds no certificate in PEM form") from None
+    return path
+
+
+def _folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise ValueError(f"{path} is not a folder")
+    return path
+
+
+def _token(path: Path) -> Path:
+    read_token(path)
+    return path
+
+
+def read_token(path: Path) -> str:
+    """The bearer token in a file, white space around it left out. Raises ValueError."""
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a token: it holds other than ASCII") from None
+    if not token or not token.isprintable():
+        raise ValueError(f"{path} holds no token: one line is expected")
+    return token
+
+
+def _address(text: str) -> str:
+    host_and_port(text)
+    return text
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """("127.0.0.1", 9400) of "127.0.0.1:9400"; ":9400" is every IPv4 address, IPv6 in brackets."""
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        raise ValueError(f'"{text}" is not an address: write HOST:PORT, as in 127.0.0.1:9400')
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f'"{text}": "{port}" is not a port: 0 to 65535')
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host or "/" in host:
+        raise ValueError(f'"{text}" is not an address: write HOST:PORT, IPv6 as [::1]:9400')
+    return host or "0.0.0.0", int(port)  # noqa: S104 - the user wrote ":PORT" to ask for this
+
+
+def _url(url: str) -> str:
+    if "://" not in url:
+        raise ValueError(f'"{url}" has no scheme: write "http://{url}"')
+    parts = urlsplit(url)
+    if parts.username is not None:
+        raise ValueError(
+            f"the URL of {parts.hostname} holds a password: put a token in bearer_token_file"
+        )
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(f'"{url}": only http and https are read, not {parts.scheme}')
+    try:
+        port_is_bad = parts.port == 0
+    except ValueError:
+        port_is_bad = True
+    if not parts.hostname or port_is_bad:
+        raise ValueError(f'"{url}" has no host or a bad port: write http://HOST:PORT')
+    return url.partition("#")[0].rstrip("/")
+
+
+Duration = Annotated[float, BeforeValidator(_seconds), Metavar("DURATION")]
+Size = Annotated[ByteSize, Metavar("SIZE")]
+OnOff = Annotated[bool, Metavar("on|off")]
+AutoOnOff = Annotated[Literal["auto", "on", "off"], BeforeValidator(_word), Metavar("auto|on|off")]
+Address = Annotated[str, BeforeValidator(str), AfterValidator(_address), Metavar("HOST:PORT")]
+CaFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_certificates), Metavar("FILE")]
+TokenFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_token), Metavar("FILE")]
+Folder = Annotated[Path, AfterValidator(_folder), Metavar("FOLDER")]
+NewFile = Annotated[Path, AfterValidator(Path.expanduser), Metavar("FILE")]
+Url = Annotated[str, AfterValidator(_url)]
