@@ -1,0 +1,262 @@
+"""Counts business events: under bounded labels, durably, each id once.
+
+One writer thread takes all that came in while the last commit was under way and commits it at
+once, so that many clients share one fsync; a caller hears of its events only after that.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import get_args
+
+from ..exporters import names
+from ..exporters.names import FAMILIES, Family
+from ..exporters.reading import InfersloError, Point
+from .events import Event, SessionState, TurnOutcome
+from .journal import Journal, JournalError, JournalWriteError, Series
+
+_log = logging.getLogger(__name__)
+
+OTHER = "other"
+
+
+class Result(StrEnum):
+    """What became of an event: the values of the label `result`."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """label_values: distinct values of one label; series: of one family; pending: events that
+    may wait for the disk."""
+
+    label_values: int = 50
+    series: int = 1000
+    pending: int = 10_000
+
+
+class BusyError(InfersloError):
+    """Too many events wait for the disk; come again."""
+
+
+# Families whose last label takes only these values. A new series brings the others along at 0,
+# which is known and not guessed: without it a success ratio would not exist until the first
+# success, and a total outage would not show.
+_LISTED: Mapping[str, tuple[str, ...]] = {
+    names.AGENT_TURNS.name: get_args(TurnOutcome),
+    names.SESSIONS.name: get_args(SessionState),
+    names.QUALITY_CHECKS.name: ("passed", "failed"),
+    names.EVENTS_RECEIVED.name: tuple(Result),
+}
+
+
+class Tally:
+    """Totals by series, under the label bounds.
+
+    A label value or series, once counted, keeps its own series for ever, over restarts too:
+    what is admitted follows from the totals alone.
+    """
+
+    def __init__(self, totals: Mapping[Series, int], limits: Limits) -> None:
+        self._limits = limits
+        self._totals = dict(totals)
+        self._changed: set[Series] = set()
+        self._series = Counter(name for name, _ in totals)
+        self._values: defaultdict[str, set[str]] = defaultdict(set)
+        for name, labels in totals:
+            self._admit(FAMILIES[name], labels)
+
+    def count(self, event: Event) -> None:
+        family, given = event.family, event.labels()
+        kept = self._bounded(family, given)
+        for label, before, after in zip(family.labels, given, kept, strict=True):
+            if before != after:
+                self.add(names.EVENTS_LABEL_OVERFLOW, (label,))
+        self.add(family, kept)
+
+    def add(self, family: Family, labels: tuple[str, ...], amount: int = 1) -> None:
+        series = (family.name, labels)
+        if series not in self._totals:
+            self._open(family, labels)
+        self._totals[series] += amount
+        self._changed.add(series)
+
+    def take_changed(self) -> dict[Series, int]:
+        """The totals that changed since the last call."""
+        changed = {series: self._totals[series] for series in self._changed}
+        self._changed.clear()
+        return changed
+
+    def _bounded(self, family: Family, given: tuple[str, ...]) -> tuple[str, ...]:
+        free = len(given) - (family.name in _LISTED)
+        kept = (*map(self._known, family.labels, given[:free]), *given[free:])
+        if (family.name, kept) in self._totals or self._series[family.name] < self._limits.series:
+            return kept
+        return (*(value and OTHER for value in given[:free]), *given[free:])
+
+    def _known(self, label: str, value: str) -> str:
+        values = self._values[label]
+        if not value or value in values or len(values) < self._limits.label_values:
+            return value
+        return OTHER
+
+    def _open(self, family: Family, labels: tuple[str, ...]) -> None:
+        self._admit(family, labels)
+        for last in _LISTED.get(family.name, labels[-1:]):
+            series = (family.name, (*labels[:-1], last))
+            self._totals[series] = 0
+            self._changed.add(series)
+            self._series[family.name] += 1
+
+    def _admit(self, family: Family, labels: tuple[str, ...]) -> None:
+        for label, value in zip(family.labels, labels, strict=True):
+            if value and value != OTHER:
+                self._values[label].add(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    events: Sequence[Event]
+    invalid: int
+    done: Future[list[Result]] = field(default_factory=Future)
+
+
+class Business:
+    """Takes events from any thread and gives their totals as points.
+
+    It owns the journal from now on. Raises JournalError if the totals in it are not of the
+    families that this version publishes.
+    """
+
+    def __init__(self, journal: Journal, limits: Limits | None = None) -> None:
+        self._journal = journal
+        self._limits = limits or Limits()
+        totals = journal.totals()
+        _check_families(totals, journal)
+        self._tally = Tally(totals, self._limits)
+        self._tally.add(names.EVENTS_RECEIVED, (Result.ACCEPTED,), 0)
+        self._committed: dict[Series, int] = {}
+        self._points: dict[Series, Point] = {}
+        self._lock = threading.Lock()
+        self._publish(totals | self._tally.take_changed())
+        self._fault: str | None = None
+        self._wakeup = threading.Condition()
+        self._jobs: list[_Job] = []
+        self._pending = 0
+        self._closing = False
+        self._writer = threading.Thread(target=self._write, name="events-writer", daemon=True)
+        self._writer.start()
+
+    def record(self, events: Sequence[Event], invalid: int = 0) -> Future[list[Result]]:
+        """Counts the events, and `invalid` that were refused. The future is done when all is
+        on disk, with one result per event, or fails with JournalWriteError: then none counts.
+
+        Raises BusyError if too many events wait already, JournalWriteError after close.
+        """
+        job = _Job(events, invalid)
+        with self._wakeup:
+            if self._closing:
+                raise JournalWriteError("the sidecar is stopping")
+            if self._jobs and self._pending + len(events) > self._limits.pending:
+                raise BusyError(f"{self._pending} events wait for the disk")
+            self._jobs.append(job)
+            self._pending += max(1, len(events))
+            self._wakeup.notify()
+        return job.done
+
+    def points(self) -> tuple[Point, ...]:
+        """All totals on disk. Never waits for the disk."""
+        with self._lock:
+            return tuple(self._points.values())
+
+    @property
+    def fault(self) -> str | None:
+        """Why the last write failed; None if it did not: then events are being taken."""
+        return self._fault
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Writes what waits and closes the journal; gives up after `timeout` seconds."""
+        with self._wakeup:
+            self._closing = True
+            self._wakeup.notify()
+        self._writer.join(timeout)
+
+    def _write(self) -> None:
+        while jobs := self._take():
+            # A caller that gave up before its turn is left out; one in its turn is too late.
+            self._commit([job for job in jobs if job.done.set_running_or_notify_cancel()])
+        self._journal.close()
+
+    def _take(self) -> list[_Job]:
+        with self._wakeup:
+            self._wakeup.wait_for(lambda: self._jobs or self._closing)
+            jobs, self._jobs, self._pending = self._jobs, [], 0
+        return jobs
+
+    def _commit(self, jobs: list[_Job]) -> None:
+        try:
+            with self._journal.transaction():
+                results = [self._count(job) for job in jobs]
+                changed = self._tally.take_changed()
+                self._journal.save(changed)
+        except Exception as error:  # noqa: BLE001 - whatever it was, no caller may wait for ever
+            self._tally = Tally(self._committed, self._limits)
+            self._note(str(error))
+            for job in jobs:
+                job.done.set_exception(error)
+            return
+        self._publish(changed)
+        self._note(None)
+        for job, result in zip(jobs, results, strict=True):
+            job.done.set_result(result)
+
+    def _count(self, job: _Job) -> list[Result]:
+        results = [self._count_once(event) for event in job.events]
+        if job.invalid:
+            self._tally.add(names.EVENTS_RECEIVED, (Result.INVALID,), job.invalid)
+        return results
+
+    def _count_once(self, event: Event) -> Result:
+        new = event.id is None or self._journal.remember(event.id)
+        result = Result.ACCEPTED if new else Result.DUPLICATE
+        self._tally.add(names.EVENTS_RECEIVED, (result,))
+        if new:
+            self._tally.count(event)
+        return result
+
+    def _publish(self, changed: dict[Series, int]) -> None:
+        self._committed.update(changed)
+        size = {(names.EVENTS_JOURNAL_BYTES.name, ()): self._journal.bytes_on_disk()}
+        points = {
+            (name, labels): Point(FAMILIES[name], labels, value)
+            for (name, labels), value in (changed | size).items()
+        }
+        with self._lock:
+            self._points.update(points)
+
+    def _note(self, fault: str | None) -> None:
+        if fault and not self._fault:
+            _log.error("events are refused: %s", fault)
+        elif self._fault and not fault:
+            _log.info("events are taken again")
+        self._fault = fault
+
+
+def _check_families(totals: Mapping[Series, int], journal: Journal) -> None:
+    for name, labels in totals:
+        family = FAMILIES.get(name)
+        if family is None or len(family.labels) != len(labels):
+            raise JournalError(
+                f"the event journal {journal.path} holds totals of {name}, which this inferslo"
+                " does not publish in that shape: use the inferslo that wrote it, or move it away"
+                " to start counting from zero"
+            )

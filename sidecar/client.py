@@ -1,0 +1,290 @@
+"""Reports business events to the sidecar from inside an application.
+
+    events = EventClient("http://127.0.0.1:9400")
+    events.agent_turn("success", app="checkout")
+
+It imports the standard library only, so this one file can also be copied. No method raises
+because of the sidecar, of the network or of the values it is given: what cannot be delivered is
+counted in `dropped`. Each event carries an id, so a retry is never counted twice.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import http.client
+import json
+import logging
+import os
+import random
+import threading
+import time
+import urllib.parse
+import weakref
+from collections import deque
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+_log = logging.getLogger(__name__)
+
+_HTTP_TIMEOUT = 5.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 30.0
+_LONGEST_RETRY_AFTER = 300.0
+_AT_EXIT = 2.0
+_MAX_BATCH = 1000
+_MAX_ANSWER = 4 << 20
+# The fault is in the body, so sending it again cannot help. All else may pass: a token still to
+# be rolled out, a sidecar still to be updated, a full disk.
+_HOPELESS = frozenset({400, 413, 415, 422})
+
+
+class Common(TypedDict, total=False):
+    """What every event may carry; see docs/events.md. `id` is made if it is not given."""
+
+    app: str | None
+    model_name: str | None
+    tenant: str | None
+    sla_class: str | None
+    id: str
+    time: str | float | None
+
+
+class _Answer(NamedTuple):
+    status: int
+    retry_after: float
+    text: str
+
+
+class EventClient:
+    """Queues events and sends them in batches from a background thread. Thread-safe; a forked
+    child starts with an empty queue and zero counts of its own.
+
+    url: of the sidecar; queue_size: events kept while the sidecar cannot be reached, newer ones
+    are dropped; batch_size: at most 1000; flush_seconds: the longest that an event waits for
+    its batch to fill.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        queue_size: int = 10_000,
+        batch_size: int = 500,
+        flush_seconds: float = 1.0,
+    ) -> None:
+        self._url = url
+        self._token = token
+        self._queue_size = queue_size
+        self._batch_size = max(1, min(batch_size, _MAX_BATCH))
+        self._flush_seconds = flush_seconds
+        self._start_over()
+        if hasattr(os, "register_at_fork"):
+            self._register_at_fork()
+
+    def _register_at_fork(self) -> None:
+        # Weak: what is registered there stays until the process ends.
+        reference = weakref.WeakMethod(self._start_over)
+
+        def in_child() -> None:
+            if (start_over := reference()) is not None:
+                start_over()
+
+        os.register_at_fork(after_in_child=in_child)
+
+    def _start_over(self) -> None:
+        # Reentrant, because a signal handler or a finaliser may report an event at any moment.
+        self._changed = threading.Condition(threading.RLock())
+        self._queue: deque[str] = deque()
+        self._thread: threading.Thread | None = None
+        self._closed_at: float | None = None  # monotonic time at which to give up
+        self._fault: str | None = None
+        self._sent = 0
+        self._dropped = 0
+
+    @property
+    def sent(self) -> int:
+        """Events that the sidecar has acknowledged."""
+        return self._sent
+
+    @property
+    def dropped(self) -> int:
+        """Events lost: queue full, not JSON, refused by the sidecar, or left at `close`."""
+        return self._dropped
+
+    def agent_turn(self, outcome: str, **common: Unpack[Common]) -> None:
+        """outcome: success, timeout, format_error, tool_error, aborted, error."""
+        self._put("agent_turn", common, outcome=outcome)
+
+    def session(self, state: str, **common: Unpack[Common]) -> None:
+        """state: started, completed, interrupted, escalated."""
+        self._put("session", common, state=state)
+
+    def fallback(
+        self,
+        from_model: str,
+        to_model: str,
+        reason: str,
+        level: int = 1,
+        **common: Unpack[Common],
+    ) -> None:
+        """level: depth of degradation, 1 to 10."""
+        self._put(
+            "fallback", common, from_model=from_model, to_model=to_model, reason=reason, level=level
+        )
+
+    def regenerate(self, **common: Unpack[Common]) -> None:
+        self._put("regenerate", common)
+
+    def schema_failure(self, schema: str, **common: Unpack[Common]) -> None:
+        self._put("schema_failure", common, schema=schema)
+
+    def quality_check(self, check: str, passed: bool, **common: Unpack[Common]) -> None:
+        self._put("quality_check", common, check=check, passed=passed)
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Sends what is queued, for at most `timeout` seconds; the rest counts as dropped."""
+        with self._changed:
+            self._closed_at = time.monotonic() + timeout
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+        with self._changed:
+            self._drop(len(self._queue), "closed")
+            self._queue.clear()
+        atexit.unregister(self.close)
+
+    def _put(self, type: str, common: Common, **own: object) -> None:
+        try:
+            # Not a counter: forked children would go on from the same number.
+            event: dict[str, Any] = {"id": os.urandom(16).hex(), **common, **own, "type": type}
+            # Encoded here, so that the caller may change its values afterwards.
+            self._enqueue(json.dumps(event, allow_nan=False))
+        except Exception as error:  # noqa: BLE001 - the application must not fail for a counter
+            self._drop(1, f"not JSON: {error!r}")
+
+    def _enqueue(self, event: str) -> None:
+        with self._changed:
+            if self._closed_at is not None:
+                return self._drop(1, "closed")
+            if len(self._queue) >= self._queue_size:
+                return self._drop(1, "queue full")
+            if self._thread is None:
+                self._thread = self._started()
+            self._queue.append(event)
+            if len(self._queue) in (1, self._batch_size):
+                self._changed.notify_all()
+        return None
+
+    def _started(self) -> threading.Thread:
+        thread = threading.Thread(target=self._run, name="inferslo-events", daemon=True)
+        thread.start()
+        atexit.register(self.close, _AT_EXIT)
+        return thread
+
+    def _drop(self, count: int, reason: str) -> None:
+        with self._changed:
+            before, self._dropped = self._dropped, self._dropped + count
+        # One line at 1, 2, 4, 8, … so that a lasting fault does not flood the log.
+        if self._dropped.bit_length() > before.bit_length():
+            _log.warning("%d events dropped so far, the last: %s", self._dropped, reason)
+
+    def _run(self) -> None:
+        while batch := self._take():
+            self._deliver(batch)
+
+    def _take(self) -> list[str]:
+        """The next batch; empty once closed and drained."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._closed_at is not None)
+            self._changed.wait_for(
+                lambda: len(self._queue) >= self._batch_size or self._closed_at is not None,
+                self._flush_seconds,
+            )
+            size = min(len(self._queue), self._batch_size)
+            return [self._queue.popleft() for _ in range(size)]
+
+    def _deliver(self, batch: list[str]) -> None:
+        """Tries until the sidecar has taken or refused the batch, or the time to close is up."""
+        pause = _FIRST_PAUSE
+        while True:
+            answer = self._post(batch)
+            if answer.status == 413 and len(batch) > 1:
+                middle = len(batch) // 2
+                self._deliver(batch[:middle])
+                return self._deliver(batch[middle:])
+            if answer.status in _HOPELESS:
+                return self._drop(len(batch), f"HTTP {answer.status}: {answer.text[:300]}")
+            if answer.status in (200, 207) and self._settle(len(batch), answer.text):
+                return self._note(None)
+            self._note(f"HTTP {answer.status}: {answer.text[:300]}")
+            # Random, so that many applications do not all come back at once.
+            pause = min(2 * pause, _LONGEST_PAUSE) * random.uniform(0.7, 1.0)  # noqa: S311
+            if not self._pause(max(pause, answer.retry_after)):
+                return self._drop(len(batch), "closed")
+
+    def _post(self, batch: list[str]) -> _Answer:
+        body = f'{{"events":[{",".join(batch)}]}}'.encode()
+        headers = {"Content-Type": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        try:
+            connection, path = _connection(self._url)
+            with contextlib.closing(connection):
+                connection.request("POST", path, body, headers)
+                response = connection.getresponse()
+                text = response.read(_MAX_ANSWER).decode(errors="replace")
+                return _Answer(response.status, _seconds(response.headers["Retry-After"]), text)
+        except Exception as error:  # noqa: BLE001 - the thread must outlive any fault of the network
+            return _Answer(0, 0.0, repr(error))
+
+    def _settle(self, size: int, text: str) -> bool:
+        """Counts what became of a batch; False if the answer is not one of a sidecar."""
+        try:
+            answer = json.loads(text)
+            sent, invalid = answer["accepted"] + answer["duplicate"], answer["invalid"]
+            reason = next((item["error"] for item in answer["items"] if "error" in item), "")
+        except (ValueError, KeyError, TypeError):
+            return False
+        if sent + invalid != size:
+            return False
+        with self._changed:
+            self._sent += sent
+        self._drop(invalid, f"refused: {reason}")
+        return True
+
+    def _pause(self, seconds: float) -> bool:
+        """Waits, or until close is called; False once its time is up."""
+        with self._changed:
+            if self._closed_at is None:
+                self._changed.wait_for(lambda: self._closed_at is not None, seconds)
+                return True
+            left = self._closed_at - time.monotonic()
+            self._changed.wait(max(0.0, min(seconds, left)))
+            return left > 0
+
+    def _note(self, fault: str | None) -> None:
+        if fault and not self._fault:
+            _log.warning("events cannot be sent to %s, trying again: %s", self._url, fault)
+        elif self._fault and not fault:
+            _log.info("events are sent to %s again", self._url)
+        self._fault = fault
+
+
+def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
+    """A connection and the path to post to. Not urllib's opener, which would obey proxies."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is not like http://127.0.0.1:9400")
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname, parts.port, timeout=_HTTP_TIMEOUT)
+    return connection, f"{parts.path.rstrip('/')}/v1/events:batch"
+
+
+def _seconds(retry_after: str | None) -> float:
+    """The header as seconds; its other form, a date, is not one that the sidecar sends."""
+    try:
+        return min(max(float(retry_after or 0), 0.0), _LONGEST_RETRY_AFTER)
+    except ValueError:
+        return 0.0
