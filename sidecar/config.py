@@ -78,6 +78,14 @@ def load(flags: Mapping[str, Any], config: Path | None = None) -> Loaded:
     return Loaded(settings, origins)
 
 
+def load_target(values: Mapping[str, str | None], origins: Mapping[str, str]) -> Target:
+    """One target from flags. origins: field → what to call it. Raises SettingsError."""
+    try:
+        return Target(**{name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        raise SettingsError(list(_explain(error, _File(), origins))) from None
+
+
 def _config_of_environment() -> Path | None:
     path = os.environ.get(CONFIG_VARIABLE)
     return Path(path) if path else None
@@ -99,7 +107,8 @@ def _explain(error: ValidationError, file: _File, origins: Mapping[str, str]) ->
     for detail in error.errors(include_url=False):
         if detail["type"] == "default_factory_not_called":
             continue  # follows from a fault reported for another field of the same target
-        yield f"{_place(detail['loc'], file, origins)}: {_what(detail)}"
+        place = [_place(detail["loc"], file, origins)] if detail["loc"] else []
+        yield ": ".join([*place, _what(detail)])
 
 
 def _place(loc: _Path, file: _File, origins: Mapping[str, str]) -> str:

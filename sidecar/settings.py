@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -39,6 +39,7 @@ from .values import (
     Duration,
     Folder,
     Metavar,
+    Name,
     NewFile,
     OnOff,
     Size,
@@ -61,11 +62,10 @@ class Target(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: Annotated[Url, Metavar("URL")] = Field(
-        description="Base URL; the page read is /metrics below it, unless the URL has a path."
+        description="Base URL of the server; the page read is /metrics below it."
     )
-    name: str = Field(
+    name: Name = Field(
         default_factory=lambda known: urlsplit(known["url"]).netloc,
-        pattern=r"^[\w.:-]+$",
         description="The name in every series. Default: the host and port of the URL.",
     )
     bearer_token_file: TokenFile | None = Field(
@@ -100,7 +100,7 @@ class Target(BaseModel):
 
     @property
     def metrics_url(self) -> str:
-        return self.url if urlsplit(self.url).path else self.url + "/metrics"
+        return self.url + "/metrics"
 
 
 def _known_engine(name: str) -> str:
@@ -169,7 +169,9 @@ class Settings(BaseSettings):
         5.0, description="Time that one read may take in all; what is slower is given up."
     )
     max_page_bytes: Size = Field(
-        ByteSize(16 << 20), ge=1024, description="Greatest metrics page read; what is larger is given up."
+        ByteSize(16 << 20),
+        ge=1024,
+        description="Greatest metrics page read; what is larger is given up.",
     )
     gpu: AutoOnOff = Field(
         "auto", description="Read the GPUs by NVML; auto: where the driver's library is found."
@@ -200,10 +202,10 @@ class Settings(BaseSettings):
         ByteSize(1 << 20), ge=1024, description="Greatest body of a request that posts events."
     )
     events_label_values_max: PositiveInt = Field(
-        100, description="Values that one label may take; more are counted as `other`."
+        50, description="Values that one label may take; more are counted as `other`."
     )
     events_series_max: PositiveInt = Field(
-        2000, description="Series that events may make in all; more are counted as `other`."
+        1000, description="Series that one family of events may have; more go to `other`."
     )
     log_format: Annotated[Literal["auto", "text", "json"], Metavar("auto|text|json")] = Field(
         "auto", description="Form of the log on stderr; auto: text on a terminal, else JSON."
@@ -251,7 +253,9 @@ def variable(field: str) -> str:
 
 def metavar(field: str) -> str:
     """What stands for the value of the setting in help and docs."""
-    return next((m.text for m in FIELDS[field].metadata if isinstance(m, Metavar)), "N")
+    outer = FIELDS[field].metadata
+    inner = [m for part in get_args(FIELDS[field].annotation) for m in get_args(part)]  # … | None
+    return next((m.text for m in (*outer, *inner) if isinstance(m, Metavar)), "N")
 
 
 def written(field: str, value: object) -> str:
@@ -269,8 +273,8 @@ def written(field: str, value: object) -> str:
 def contradictions(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
     """Settings that are each right and cannot all be meant: their names, and what is wrong."""
     for field, targets in (("engines", settings.engines), ("litellm", settings.litellm)):
-        by_url = {target.metrics_url: target.name for target in targets}
-        for url in _repeated(target.metrics_url for target in targets):
+        by_url = {target.url: target.name for target in targets}
+        for url in _repeated(target.url for target in targets):
             yield (field,), f"{url} is there twice: its requests would be counted twice"
         for name in _repeated(by_url.values()):
             yield (field,), f'two are named "{name}": give each a name of its own, NAME=URL'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -55,10 +54,4 @@ def _lists(loaded: Loaded) -> dict[str, list[dict[str, object]]]:
 
 
 def _target(target: Target) -> dict[str, object]:
-    shown = target.model_dump(mode="json", exclude_defaults=True)
-    return {"name": target.name, **shown, "url": _masked(target.url)}
-
-
-def _masked(url: str) -> str:
-    # Tokens are read from files and never shown; a query is the one place left for a secret.
-    return urlsplit(url)._replace(query="***").geturl() if urlsplit(url).query else url
+    return {"name": target.name, **target.model_dump(mode="json", exclude_defaults=True)}

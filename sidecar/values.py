@@ -140,23 +140,30 @@ def host_and_port(text: str) -> tuple[str, int]:
     return host or "0.0.0.0", int(port)  # noqa: S104 - the user wrote ":PORT" to ask for this
 
 
+def _name(name: str) -> str:
+    if not re.fullmatch(r"[\w.:-]+", name):
+        raise ValueError(f'"{name}" is not a name: letters, digits and . _ - : only')
+    return name
+
+
 def _url(url: str) -> str:
+    parts = urlsplit(url)
+    # What may be a secret is not repeated in the message.
+    if "@" in url:
+        raise ValueError("the URL holds a user or password: put a token in bearer_token_file")
     if "://" not in url:
         raise ValueError(f'"{url}" has no scheme: write "http://{url}"')
-    parts = urlsplit(url)
-    if parts.username is not None:
-        raise ValueError(
-            f"the URL of {parts.hostname} holds a password: put a token in bearer_token_file"
-        )
+    if parts.query or parts.fragment:
+        raise ValueError("the URL has a query: write the base URL, as in http://HOST:PORT")
     if parts.scheme not in ("http", "https"):
         raise ValueError(f'"{url}": only http and https are read, not {parts.scheme}')
     try:
-        port_is_bad = parts.port == 0
+        has_port = parts.port != 0
     except ValueError:
-        port_is_bad = True
-    if not parts.hostname or port_is_bad:
+        has_port = False
+    if not parts.hostname or not has_port:
         raise ValueError(f'"{url}" has no host or a bad port: write http://HOST:PORT')
-    return url.partition("#")[0].rstrip("/")
+    return url.rstrip("/").removesuffix("/metrics").rstrip("/")
 
 
 Duration = Annotated[float, BeforeValidator(_seconds), Metavar("DURATION")]
@@ -168,4 +175,5 @@ CaFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_certificates
 TokenFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_token), Metavar("FILE")]
 Folder = Annotated[Path, AfterValidator(_folder), Metavar("FOLDER")]
 NewFile = Annotated[Path, AfterValidator(Path.expanduser), Metavar("FILE")]
+Name = Annotated[str, AfterValidator(_name)]
 Url = Annotated[str, AfterValidator(_url)]

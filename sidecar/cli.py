@@ -1,0 +1,240 @@
+"""The command `inferslo`.
+
+A user's mistake costs one line on stderr and an exit code, never a traceback. What only one
+command needs is imported when it runs: the sidecar's memory is shared with an engine.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version as version_of
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from ..exporters.reading import FatalSourceError, InfersloError
+from .config import Loaded, load_target
+from .errors import SettingsError, StartError
+from .options import with_settings
+from .settings import Settings
+
+_READ_ORIGINS = {"url": "URL", "bearer_token_file": "--token-file", "ca_file": "--ca-file"}
+OK, PROBLEM, USAGE, FATAL = 0, 1, 2, 3
+
+_APP_HELP = """Observability and SLOs for LLM inference.
+
+\b
+Examples:
+  inferslo up
+  inferslo sidecar --engine http://127.0.0.1:8000
+  inferslo read http://127.0.0.1:8000 --explain
+
+\b
+Exit codes:
+  0    all is well
+  1    a problem was found: no engine, unreachable, no metrics page
+  2    wrong usage or settings, or the sidecar cannot start as told to
+  3    fatal at run time: only a new process can mend it, as a GPU that fell off
+  130  stopped by Ctrl-C
+"""
+
+app = typer.Typer(
+    help=_APP_HELP,
+    add_completion=False,
+    rich_markup_mode=None,  # rich costs 5 MB of memory
+    pretty_exceptions_enable=False,
+)
+config_app = typer.Typer(help="Look at the settings.", rich_markup_mode=None)
+app.add_typer(config_app, name="config")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line, by default that of the process; returns the exit code."""
+    try:
+        code = get_command(app)(args=arguments, prog_name="inferslo", standalone_mode=False)
+        sys.stdout.flush()
+    except SettingsError as error:
+        return _fail(USAGE, *error.problems)
+    except StartError as error:
+        return _fail(USAGE, str(error))
+    except FatalSourceError as error:
+        return _fail(FATAL, error.detail)
+    except InfersloError as error:
+        return _fail(PROBLEM, str(error))
+    except typer.TyperException as error:
+        return _fail(USAGE, _usage(error))
+    except BrokenPipeError:  # `inferslo read … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PROBLEM
+    return int(code or OK)
+
+
+def _fail(code: int, *problems: str) -> int:
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    prefix = (
+        typer.style("inferslo: error:", fg="red", bold=True) if coloured else "inferslo: error:"
+    )
+    for problem in problems:
+        typer.echo(f"{prefix} {problem}", err=True)
+    return code
+
+
+def _usage(error: typer.TyperException) -> str:
+    message = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "inferslo"
+    return f"{message[:1].lower()}{message[1:]}; see {command} --help"
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        raise typer.Exit(_print_version())
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(USAGE)
+
+
+@app.command("sidecar")
+@with_settings
+def _sidecar(loaded: Loaded) -> int:
+    """Watch engines, GPUs and business events, and serve what they do at /metrics.
+
+    Every flag may also be an environment variable (--poll-interval is INFERSLO_POLL_INTERVAL,
+    --engine is INFERSLO_ENGINES, comma separated) or a key in the file that --config names.
+
+    \b
+    Examples:
+      inferslo sidecar --engine http://127.0.0.1:8000
+      inferslo sidecar --engine a=http://10.0.0.1:8000 --engine b=http://10.0.0.2:8000
+      inferslo sidecar --config /etc/inferslo/sidecar.yaml --listen :9400
+
+    \b
+    Exit codes: 0 after SIGTERM, 2 wrong settings or the port is in use,
+    3 fatal at run time, 130 after Ctrl-C.
+    """
+    return _run(loaded.settings)
+
+
+@app.command("up")
+@with_settings
+def _up(loaded: Loaded) -> int:
+    """Find the engines on this machine and start a sidecar for them.
+
+    Looks on the usual ports of 127.0.0.1, unless --engine or --litellm says where.
+
+    \b
+    Examples:
+      inferslo up
+      inferslo up --listen 127.0.0.1:9500
+      inferslo up --engine http://127.0.0.1:8000
+
+    \b
+    Exit codes: those of `inferslo sidecar`, and 1 if no engine was found.
+    """
+    from .up import settle
+
+    return _run(settle(loaded.settings))
+
+
+def _run(settings: Settings) -> int:
+    from .log import configure
+    from .process import run
+
+    configure(settings.log_format, settings.log_level, sys.stderr)
+    return run(settings)
+
+
+@app.command("read")
+def _read(
+    source: Annotated[str, typer.Argument(metavar="URL|FILE|-", help="Page to read; - is stdin.")],
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show where each family came from, and what is missing."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File of the bearer token to send.", show_default=False),
+    ] = None,
+    ca_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="PEM file of the server's CA.", show_default=False),
+    ] = None,
+) -> int:
+    """Read one metrics page and print what the sidecar would publish from it.
+
+    The page is an engine's or LiteLLM's; what it is is found out from the page.
+
+    \b
+    Examples:
+      inferslo read http://127.0.0.1:8000
+      inferslo read http://127.0.0.1:8000 --explain
+      curl -s http://127.0.0.1:8000/metrics | inferslo read - --json
+
+    \b
+    Exit codes: 0 read, 1 unreachable or no page of an engine that inferslo knows.
+    """
+    from . import explain as reader
+
+    if "://" in source:
+        values = {"url": source, "bearer_token_file": token_file, "ca_file": ca_file}
+        page = reader.fetch_url(load_target(values, _READ_ORIGINS))
+    else:
+        page = reader.fetch_file(source, sys.stdin.buffer)
+    read = reader.interpret(page)
+    if as_json:
+        typer.echo(reader.as_json(read))
+    elif explain:
+        typer.echo(reader.as_table(read))
+    else:
+        typer.echo(reader.as_text(read), nl=False)
+    return OK
+
+
+@config_app.command("show")
+@with_settings
+def _show(
+    loaded: Loaded,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+) -> int:
+    """Print the effective settings and where each came from.
+
+    What is printed is itself a configuration file. Tokens are never shown, only their files.
+
+    \b
+    Examples:
+      inferslo config show
+      inferslo config show --config sidecar.yaml --poll-interval 1s
+      inferslo config show --json
+
+    \b
+    Exit codes: 0, or 2 if a setting is wrong.
+    """
+    from . import show
+
+    typer.echo(show.as_json(loaded) if as_json else show.as_yaml(loaded), nl=as_json)
+    return OK
+
+
+@app.command("version")
+def _version() -> int:
+    """Print the version of inferslo and of Python.
+
+    \b
+    Example:
+      inferslo version
+    """
+    return _print_version()
+
+
+def _print_version() -> int:
+    typer.echo(f"inferslo {version_of('inferslo')} (Python {platform.python_version()})")
+    return OK

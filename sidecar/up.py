@@ -1,0 +1,77 @@
+"""`inferslo up`: what it says before the sidecar runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Timer
+
+import typer
+
+from ..exporters.http import HttpFetcher
+from ..exporters.reading import InfersloError
+from .discovery import USUAL_PORTS, Answer, discover
+from .recognise import LITELLM
+from .settings import Engine, Settings, Target
+
+_PATIENCE = 2.0  # seconds until a progress line
+_DEADLINE = 3.0  # seconds for one port
+
+_NOTHING = """\
+no engine found on 127.0.0.1, ports {ports}
+  Start one:            vllm serve MODEL --port 8000
+  Or say where it is:   inferslo up --engine http://HOST:PORT
+  Or read one page:     inferslo read http://HOST:PORT --explain"""
+
+_NEXT = """\
+Serving at {base}; stop with Ctrl-C. Try:
+  curl {base}/metrics
+  curl {base}/v1/status"""
+
+
+class NothingFoundError(InfersloError):
+    """No engine answers on this machine; the text says what to do."""
+
+
+def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
+    """The settings, with the engines that were found if none was given. Says what it does.
+
+    Raises NothingFoundError.
+    """
+    if not settings.engines and not settings.litellm:
+        ports = tuple(ports)
+        found = _search(ports)
+        for answer in found:
+            typer.echo(_sentence(answer))
+        settings = _watching(settings, found)
+        if not settings.engines and not settings.litellm:
+            raise NothingFoundError(_NOTHING.format(ports=", ".join(map(str, ports))))
+    typer.echo(_NEXT.format(base=_base(settings)))
+    return settings
+
+
+def _search(ports: tuple[int, ...]) -> list[Answer]:
+    progress = Timer(_PATIENCE, lambda: typer.echo("Still waiting for an answer …", err=True))
+    progress.start()
+    try:
+        return discover(ports, lambda: HttpFetcher(deadline=_DEADLINE))
+    finally:
+        progress.cancel()
+
+
+def _sentence(answer: Answer) -> str:
+    if not answer.type:
+        return f"{answer.url}  not watched: {answer.detail}"
+    return f"{answer.url}  {answer.type} {answer.version}".rstrip()
+
+
+def _watching(settings: Settings, found: list[Answer]) -> Settings:
+    engines = [Engine(url=a.url) for a in found if a.type not in ("", LITELLM)]
+    gateways = [Target(url=a.url) for a in found if a.type == LITELLM]
+    return settings.model_copy(update={"engines": tuple(engines), "litellm": tuple(gateways)})
+
+
+def _base(settings: Settings) -> str:
+    host, port = settings.address
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
