@@ -1,36 +1,57 @@
-"""Reads one page of metrics: Prometheus text 0.0.4 or OpenMetrics 1.0."""
+"""Reads one page of metrics: Prometheus text 0.0.4, or OpenMetrics 1.0 if it ends in `# EOF`.
+
+A page is read whole or not at all. Where the rules leave a choice, Prometheus's own scrape
+parser decides (prometheus/model/textparse, not expfmt, which promtool uses and which is
+stricter). What differs from it:
+
+==============================  =====================  =========================================
+input                           Prometheus             here
+==============================  =====================  =========================================
+last line without line feed     read                   refused: its number may have been cut
+`-nan`, `+nan`                  refused                NaN: llama.cpp writes it
+CR LF                           refused                read
+blank after TYPE's word         refused                read
+negative timestamp              refused in text        read, as the format allows it
+labels without a comma between  read in text           refused
+line feed inside a label value  read in text           refused
+not UTF-8                       refused in names and   refused anywhere
+                                values
+spaces, TABs, blank lines and   refused                read as in the text format
+comments in OpenMetrics
+UNIT that is no suffix          refused                read
+`# EOF`, and the page goes on   a comment in text      refused: two pages run together
+series twice at one time        first kept, warned of  first kept
+TYPE or HELP twice              last kept              last kept
+samples apart from their TYPE   read                   read, and put into their family
+quoted UTF-8 names              from 3.0 on            read
+label named `__name__`          refused                refused
+histogram that makes no sense   read                   read: this is a reader, no linter
+native histogram                protobuf only          refused
+==============================  =====================  =========================================
+"""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple
 
+from .exposition_lines import (
+    Comment,
+    Exemplar,
+    LineError,
+    Row,
+    Series,
+    read_finite_numbers,
+    read_line,
+)
 from .reading import ErrorKind, SourceError
 
-_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*+")
-_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*+")
-_QUOTED = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"')
-_SPACE = re.compile(r"[ \t]*+")
-_WORD = re.compile(r"[^ \t]++")
-_COMMENT = re.compile(r"#[ \t]++(HELP|TYPE|UNIT)[ \t]++(.*+)")
-_FINITE = re.compile(r"[-+]?(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
-_NOT_FINITE = re.compile(r"[-+]?(?:inf(?:inity)?|nan)", re.IGNORECASE)
-_INTEGER = re.compile(r"-?[0-9]++")
-_ESCAPE = re.compile(r'\\([\\n"])')
+__all__ = ["Exemplar", "ExpositionError", "MetricFamily", "Page", "Parser", "Sample", "parse"]
 
-_TEXT_TYPES = {"counter", "gauge", "histogram", "summary", "untyped"}
-_OPENMETRICS_TYPES = {
-    "counter", "gauge", "histogram", "gaugehistogram", "summary", "info", "stateset", "unknown",
-}  # fmt: skip
-_TEXT_SUFFIXES = {
-    "histogram": ("_bucket", "_sum", "_count"),
-    "summary": ("_sum", "_count"),
-}
+_TEXT_SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
 _OPENMETRICS_SUFFIXES = {
     "counter": ("_total", "_created"),
     "histogram": ("_bucket", "_sum", "_count", "_created"),
@@ -38,22 +59,22 @@ _OPENMETRICS_SUFFIXES = {
     "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
     "info": ("_info",),
 }
+# HTML, a JSON array or object, or a byte that no text has.
+_NO_METRICS = re.compile(
+    rb'(?:\xef\xbb\xbf)?+\s*+(?:[<\[]|\{\s*+(?:\}|"[^"]*+"\s*+:)|.{0,255}[\x00-\x08\x0e-\x1f])',
+    re.DOTALL,
+)
 
 
 class ExpositionError(SourceError):
-    """The page is no valid exposition. `line` counts from 1."""
+    """The page cannot be read. `line` counts from 1.
+
+    kind: NOT_METRICS if it looks like HTML, JSON or binary data, TOO_LARGE, else MALFORMED.
+    """
 
     def __init__(self, kind: ErrorKind, line: int, wrong: str) -> None:
         super().__init__(kind, f"line {line} of the page: {wrong}")
         self.line = line
-
-
-class Exemplar(NamedTuple):
-    """timestamp: Unix seconds."""
-
-    labels: Mapping[str, str]
-    value: float
-    timestamp: float | None = None
 
 
 class Sample(NamedTuple):
@@ -68,6 +89,12 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricFamily:
+    """What the page says of one family; `type` is `unknown` where it says nothing.
+
+    name: as in OpenMetrics, so a counter's has no `_total` in either format (unless something
+    else has the short name); the samples keep the names that they were exposed under.
+    """
+
     name: str
     type: str
     help: str
@@ -75,268 +102,200 @@ class MetricFamily:
     samples: Sequence[Sample]
 
 
-class _LineError(Exception):
-    """What is wrong with a line, before its number is known."""
-
-
-class _Comment(NamedTuple):
-    keyword: str  # HELP, TYPE or UNIT
-    name: str
-    text: str
-
-
-class _Series(NamedTuple):
-    name: str
-    labels: Mapping[str, str]
-    identity: frozenset[tuple[str, str]]
-
-
 @dataclass(frozen=True)
-class Page:
-    """One page, whole: a page with a fault anywhere is never made into a Page."""
+class _Layout:
+    """All of a page but its numbers; two pages of one target in a row mostly share it."""
 
-    openmetrics: bool
-    _samples: Mapping[str, Mapping[object, Sample]]
-    _comments: Sequence[_Comment]
-
-    @property
-    def names(self) -> Collection[str]:
-        """Exposed sample names."""
-        return self._samples.keys()
-
-    def samples(self, name: str) -> Sequence[Sample]:
-        """Samples exposed as `name`, in page order; empty if there are none."""
-        return tuple(self._samples.get(name, {}).values())
-
-    def declared(self, name: str) -> bool:
-        """Whether a sample, HELP, TYPE or UNIT line has this name."""
-        return name in self._samples or name in self._declarations
+    openmetrics: bool = False
+    texts: Sequence[str | None] = ()
+    """The lines, those of samples without the value; None if the line has more than a value."""
+    sample_lines: Sequence[int] = ()
+    series: Sequence[Series] = ()
+    positions: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """By exposed name: which of `series`, repetitions left out."""
+    known: Mapping[str, Series] = field(default_factory=dict)
+    comments: Sequence[Comment] = ()
 
     @cached_property
-    def _declarations(self) -> Mapping[str, Mapping[str, str]]:
+    def declarations(self) -> Mapping[str, Mapping[str, str]]:
+        """By name: the texts of HELP, TYPE and UNIT."""
         found: dict[str, dict[str, str]] = {}
-        for keyword, name, text in self._comments:
+        for keyword, name, text in self.comments:
             found.setdefault(name, {})[keyword] = text
         return found
 
+    def declared_as(self, sample: str) -> str:
+        """The name in the TYPE line that speaks of this sample; its own if none does."""
+        if sample in self.declarations:
+            return sample
+        base, _, suffix = sample.rpartition("_")
+        suffixes = _OPENMETRICS_SUFFIXES if self.openmetrics else _TEXT_SUFFIXES
+        type_ = self.declarations.get(base, {}).get("TYPE", "")
+        return base if f"_{suffix}" in suffixes.get(type_, ()) else sample
+
+
+class Page:
+    """One page, whole."""
+
+    def __init__(
+        self, layout: _Layout, values: Sequence[float], extras: Mapping[int, Row] | None = None
+    ) -> None:
+        self._layout = layout
+        self._values = values
+        self._extras = extras or {}  # the rows with a timestamp or an exemplar, by position
+
+    @property
+    def openmetrics(self) -> bool:
+        return self._layout.openmetrics
+
+    @property
+    def names(self) -> Collection[str]:
+        """Exposed names that have a sample, e.g. `vllm:time_to_first_token_seconds_bucket`."""
+        return self._layout.positions.keys()
+
+    def samples(self, name: str) -> Sequence[Sample]:
+        """The samples exposed as `name`, in the order of the page; empty if there are none."""
+        return [self._sample(position) for position in self._layout.positions.get(name, ())]
+
+    def declared(self, name: str) -> bool:
+        """Whether the page knows `name`: a sample's, a family's, or one its type implies.
+
+        True with no samples means: unknown as yet, not absent.
+        """
+        layout = self._layout
+        return name in layout.positions or layout.declared_as(name) in layout.declarations
+
     @cached_property
     def families(self) -> Mapping[str, MetricFamily]:
-        """By family name."""
-        samples: dict[str, list[Sample]] = {name: [] for name in self._declarations}
-        for name, found in self._samples.items():
-            samples.setdefault(self._family_of(name), []).extend(found.values())
-        families = (self._family(name, found) for name, found in samples.items())
+        """By family name, those without a sample too."""
+        samples: dict[str, list[Sample]] = {name: [] for name in self._layout.declarations}
+        for name in self.names:
+            samples.setdefault(self._layout.declared_as(name), []).extend(self.samples(name))
+        families = [self._family(declared, found) for declared, found in samples.items()]
         return {family.name: family for family in families}
 
-    def _family_of(self, sample: str) -> str:
-        if sample in self._declarations:
-            return sample
-        suffixes = _OPENMETRICS_SUFFIXES if self.openmetrics else _TEXT_SUFFIXES
-        base, _, suffix = sample.rpartition("_")
-        declared_type = self._declarations.get(base, {}).get("TYPE", "")
-        return base if "_" + suffix in suffixes.get(declared_type, ()) else sample
+    def _sample(self, position: int) -> Sample:
+        series, value = self._layout.series[position], self._values[position]
+        if row := self._extras.get(position):
+            return Sample(series.name, series.labels, value, row.timestamp, row.exemplar)
+        return Sample(series.name, series.labels, value)
 
     def _family(self, declared: str, samples: Sequence[Sample]) -> MetricFamily:
-        about = self._declarations.get(declared, {})
-        type_ = about.get("TYPE", "unknown")
+        about = self._layout.declarations.get(declared, {})
+        type_ = about.get("TYPE", "unknown").replace("untyped", "unknown")
         name = declared.removesuffix("_total") if type_ == "counter" else declared
-        if name != declared and self.declared(name):
+        if self.declared(name):
             name = declared
-        type_ = "unknown" if type_ == "untyped" else type_
         return MetricFamily(name, type_, about.get("HELP", ""), about.get("UNIT", ""), samples)
 
 
 class Parser:
-    """Reads the pages of one target."""
+    """Reads the pages of one target, one after another; a page like the last one is cheap.
 
-    def parse(self, page: bytes) -> Page:
-        """Raises ExpositionError."""
+    Between pages it keeps the layout of the last good one, and nothing else.
+    limit: lines and quotes of a page together. It bounds the memory, about 1 kB for each of
+    them on a page made to hurt; an engine's page has some 3,000.
+    """
+
+    def __init__(self, limit: int = 500_000) -> None:
+        self._limit = limit
+        self._layout = _Layout()
+
+    def parse(self, page: bytes, content_type: str = "") -> Page:
+        """Raises ExpositionError.
+
+        content_type: as the server gave it; if it says OpenMetrics, a page without `# EOF` is
+        refused. Without it such a page reads as text, unless something else gives it away.
+        """
+        lines = self._split(page)
+        rest = lines.pop()
+        if rest == "# EOF":
+            lines.append(rest)
+            rest = ""
+        openmetrics = not rest and lines[-1:] == ["# EOF"]
+        if openmetrics:
+            lines.pop()
+        elif content_type.startswith("application/openmetrics-text"):
+            raise _error(page, len(lines) + 1, "no # EOF at the end: the page was cut short")
+        if not rest and (parsed := self._like_the_last(lines, openmetrics)):
+            return parsed
+        return self._line_by_line(page, lines, rest, openmetrics)
+
+    def _split(self, page: bytes) -> list[str]:
+        """Lines, and last what follows the last line feed: nothing, if the page is whole."""
+        size = page.count(b"\n") + page.count(b'"')
+        if size > self._limit:
+            wrong = f"{size} lines and quotes on the page are above the limit of {self._limit}"
+            raise ExpositionError(ErrorKind.TOO_LARGE, 1, wrong)
         try:
-            text = page.decode()
+            return page.decode().replace("\r\n", "\n").split("\n")
         except UnicodeDecodeError as error:
             line = page.count(b"\n", 0, error.start) + 1
-            raise ExpositionError(_kind(page, line), line, "not UTF-8") from None
-        lines = text.replace("\r\n", "\n").split("\n")
-        torn = lines.pop()
-        if torn.lstrip(" \t").startswith("#"):
-            lines.append(torn)
-            torn = ""
-        openmetrics = bool(lines) and lines[-1] == "# EOF"
-        samples: dict[str, dict[object, Sample]] = {}
-        comments: list[_Comment] = []
-        number = 0
-        try:
-            for number, line in enumerate(lines, 1):
-                read = _read_line(line.strip(" \t"), openmetrics)
-                if isinstance(read, _Comment):
-                    comments.append(read)
-                elif read:
-                    series, sample = read
-                    identity = (series.identity, sample.timestamp)
-                    samples.setdefault(sample.name, {}).setdefault(identity, sample)
-                elif line == "# EOF" and number < len(lines):
-                    number += 1
-                    raise _LineError("data after # EOF")
-            if torn:
-                number = len(lines) + 1
-                raise _LineError("no line feed at the end: the page was cut short")
-        except _LineError as wrong:
-            raise ExpositionError(_kind(page, number), number, str(wrong)) from None
-        return Page(openmetrics, samples, comments)
+            raise _error(page, line, f"byte {error.start} of the page is not UTF-8") from None
+
+    def _like_the_last(self, lines: Sequence[str], openmetrics: bool) -> Page | None:
+        """Reads nothing but numbers; None if more has changed or one of them is suspect."""
+        layout = self._layout
+        if openmetrics != layout.openmetrics or len(lines) != len(layout.texts):
+            return None
+        texts, numbers = list(lines), []
+        for index in layout.sample_lines:
+            texts[index], _, number = lines[index].rpartition(" ")
+            numbers.append(number)
+        if texts != layout.texts:
+            return None
+        values = read_finite_numbers(numbers)
+        return None if values is None else Page(layout, values)
+
+    def _line_by_line(
+        self, page: bytes, lines: Sequence[str], rest: str, openmetrics: bool
+    ) -> Page:
+        texts: list[str | None] = list(lines)
+        comments: list[Comment] = []
+        rows: dict[int, Row] = {}
+        for index, line in enumerate(lines):
+            try:
+                read = read_line(line, openmetrics, self._layout.known)
+            except LineError as wrong:
+                raise _error(page, index + 1, str(wrong)) from None
+            if isinstance(read, Comment):
+                comments.append(read)
+            elif read is not None:
+                rows[index] = read
+                texts[index] = read.text if read.text == line.rpartition(" ")[0] else None
+        if rest:
+            raise _error(page, len(lines) + 1, "no line feed at the end: the page was cut short")
+        self._layout = _Layout(
+            openmetrics,
+            texts,
+            sample_lines=list(rows),
+            series=[row.series for row in rows.values()],
+            positions=_positions(rows.values()),
+            known={row.text: row.series for row in rows.values()},
+            comments=comments,
+        )
+        extras = {at: row for at, row in enumerate(rows.values()) if row[3:] != (None, None)}
+        return Page(self._layout, [row.value for row in rows.values()], extras)
 
 
-def parse(page: bytes) -> Page:
-    """Read one page. Raises ExpositionError."""
-    return Parser().parse(page)
+def parse(page: bytes, content_type: str = "") -> Page:
+    """Read one page alone. Raises ExpositionError."""
+    return Parser().parse(page, content_type)
 
 
-def _kind(page: bytes, line: int) -> ErrorKind:
-    start = page[:512].lstrip()
-    if line <= page[: page.find(start)].count(b"\n") + 1 and start[:1] in (b"<", b"{", b"["):
-        return ErrorKind.NOT_METRICS
-    if any(byte < 9 or 13 < byte < 32 for byte in start):
-        return ErrorKind.NOT_METRICS
-    return ErrorKind.MALFORMED
+def _positions(rows: Iterable[Row]) -> Mapping[str, Sequence[int]]:
+    positions: dict[str, list[int]] = {}
+    seen = set()
+    for position, (_, (name, labels), _, timestamp, _) in enumerate(rows):
+        identity = (name, frozenset(labels.items()), timestamp)
+        if identity not in seen:
+            seen.add(identity)
+            positions.setdefault(name, []).append(position)
+    return positions
 
 
-def _read_line(line: str, openmetrics: bool) -> _Comment | tuple[_Series, Sample] | None:
-    if not line:
-        return None
-    if line.startswith("#"):
-        return _read_comment(line, openmetrics)
-    series, position = _read_series(line)
-    value, timestamp, exemplar = _read_rest(line[position:], openmetrics)
-    return series, Sample(series.name, series.labels, value, timestamp, exemplar)
-
-
-def _read_comment(line: str, openmetrics: bool) -> _Comment | None:
-    match = _COMMENT.fullmatch(line)
-    if match is None or (match[1] == "UNIT" and not openmetrics):
-        return None
-    keyword, rest = match.groups()
-    if quoted := _QUOTED.match(rest):
-        name, end = _unescape(quoted[1]), quoted.end()
-    elif plain := _NAME.match(rest):
-        name, end = plain[0], plain.end()
-    else:
-        raise _LineError(f"{keyword} without a valid metric name")
-    text = rest[end:].lstrip(" \t")
-    if text and text == rest[end:]:
-        raise _LineError(f"{keyword} without a valid metric name")
-    types = _OPENMETRICS_TYPES if openmetrics else _TEXT_TYPES
-    if keyword == "TYPE" and text not in types:
-        raise _LineError(f"unknown metric type {text[:40]!r}")
-    return _Comment(keyword, name, _unescape_help(text) if keyword == "HELP" else text)
-
-
-def _read_series(line: str) -> tuple[_Series, int]:
-    match = _NAME.match(line)
-    name = match[0] if match else ""
-    position = _skip(line, match.end() if match else 0)
-    labels: dict[str, str] = {}
-    if line.startswith("{", position):
-        found, position = _read_labels(line, position)
-        for key, value in found:
-            if key == "__name__":
-                if name:
-                    raise _LineError("two metric names")
-                name = value
-            elif key in labels:
-                raise _LineError(f"label {key!r} twice")
-            else:
-                labels[key] = value
-    if not name:
-        raise _LineError(f"no metric name in {line[:80]!r}")
-    return _Series(name, MappingProxyType(labels), frozenset(labels.items())), position
-
-
-def _read_labels(line: str, position: int) -> tuple[list[tuple[str, str]], int]:
-    """Labels in braces, from the opening one; a quoted metric name comes as `__name__`."""
-    found: list[tuple[str, str]] = []
-    position = _skip(line, position + 1)
-    while not line.startswith("}", position):
-        key, position = _read_label_name(line, position)
-        if line.startswith("=", position):
-            value = _QUOTED.match(line, _skip(line, position + 1))
-            if value is None:
-                raise _LineError(f"label {key[:40]!r} has no closed quoted value")
-            found.append((key, _unescape(value[1])))
-            position = _skip(line, value.end())
-        else:
-            found.append(("__name__", key))
-        if line.startswith(",", position):
-            position = _skip(line, position + 1)
-        elif not line.startswith("}", position):
-            raise _LineError("expected , or } after a label")
-    return found, position + 1
-
-
-def _read_label_name(line: str, position: int) -> tuple[str, int]:
-    if quoted := _QUOTED.match(line, position):
-        return _unescape(quoted[1]), _skip(line, quoted.end())
-    plain = _LABEL_NAME.match(line, position)
-    if plain is None or plain[0] == "__name__":
-        raise _LineError("expected a label name")
-    end = _skip(line, plain.end())
-    if not line.startswith("=", end):
-        raise _LineError(f"label {plain[0][:40]!r} has no value")
-    return plain[0], end
-
-
-def _read_rest(rest: str, openmetrics: bool) -> tuple[float, float | None, Exemplar | None]:
-    """Value, timestamp and exemplar after a series."""
-    before, hash_, after = rest.partition("#")
-    words = _WORD.findall(before)
-    if not words:
-        raise _LineError("no value after the series")
-    if len(words) > 2:
-        raise _LineError(f"unexpected {words[2][:40]!r}")
-    timestamp = _timestamp(words[1], openmetrics) if len(words) == 2 else None
-    exemplar = _read_exemplar(after, openmetrics) if hash_ else None
-    return _number(words[0]), timestamp, exemplar
-
-
-def _read_exemplar(text: str, openmetrics: bool) -> Exemplar:
-    if not openmetrics:
-        raise _LineError("an exemplar on a page without # EOF")
-    start = _skip(text, 0)
-    if not text.startswith("{", start):
-        raise _LineError("exemplar without labels")
-    labels, position = _read_labels(text, start)
-    words = _WORD.findall(text, position)
-    if len(words) not in (1, 2):
-        raise _LineError("an exemplar has a value and at most a timestamp")
-    timestamp = _timestamp(words[1], openmetrics) if len(words) == 2 else None
-    return Exemplar(MappingProxyType(dict(labels)), _number(words[0]), timestamp)
-
-
-def _number(text: str) -> float:
-    if _FINITE.fullmatch(text):
-        value = float(text)
-        if math.isfinite(value):
-            return value
-    elif _NOT_FINITE.fullmatch(text):
-        return float(text)
-    raise _LineError(f"expected a number, found {text[:40]!r}")
-
-
-def _timestamp(text: str, openmetrics: bool) -> float:
-    """Unix seconds; the text format counts milliseconds."""
-    if openmetrics and _FINITE.fullmatch(text):
-        return float(text)
-    if not openmetrics and _INTEGER.fullmatch(text):
-        return int(text) / 1000
-    raise _LineError(f"expected a timestamp, found {text[:40]!r}")
-
-
-def _skip(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(lambda m: "\n" if m[1] == "n" else m[1], text) if "\\" in text else text
-
-
-def _unescape_help(text: str) -> str:
-    return re.sub(r"\\([\\n])", lambda m: "\n" if m[1] == "n" else m[1], text)
+def _error(page: bytes, line: int, wrong: str) -> ExpositionError:
+    if _NO_METRICS.match(page):
+        wrong = f"no page of metrics, it begins with {page[:40]!r}: is the address right?"
+        return ExpositionError(ErrorKind.NOT_METRICS, line, wrong)
+    return ExpositionError(ErrorKind.MALFORMED, line, wrong)
