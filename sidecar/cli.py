@@ -11,18 +11,23 @@ import platform
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version as version_of
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.main import get_command
 
-from ..exporters.reading import FatalSourceError, InfersloError
+from ..exporters.reading import ErrorKind, FatalSourceError, InfersloError, SourceError
 from .config import Loaded, load_target
 from .errors import SettingsError, StartError
 from .options import with_settings
 from .settings import Settings
+from .values import read_token
 
 _READ_ORIGINS = {"url": "URL", "bearer_token_file": "--token-file", "ca_file": "--ca-file"}
+if TYPE_CHECKING:
+    from .interpret import Interpretation
+
 OK, PROBLEM, USAGE, FATAL = 0, 1, 2, 3
 
 _APP_HELP = """Observability and SLOs for LLM inference.
@@ -182,21 +187,38 @@ def _read(
     \b
     Exit codes: 0 read, 1 unreachable or no page of an engine that inferslo knows.
     """
-    from . import explain as reader
+    from . import explain as form
 
-    if "://" in source:
-        values = {"url": source, "bearer_token_file": token_file, "ca_file": ca_file}
-        page = reader.fetch_url(load_target(values, _READ_ORIGINS))
-    else:
-        page = reader.fetch_file(source, sys.stdin.buffer)
-    read = reader.interpret(page)
+    read = _page(source, token_file, ca_file)
     if as_json:
-        typer.echo(reader.as_json(read))
+        typer.echo(form.as_json(read))
     elif explain:
-        typer.echo(reader.as_table(read))
+        typer.echo(form.as_table(read))
     else:
-        typer.echo(reader.as_text(read), nl=False)
+        typer.echo(form.as_text(read), nl=False)
     return OK
+
+
+def _page(source: str, token_file: str | None, ca_file: str | None) -> Interpretation:
+    from ..exporters.http import HttpFetcher
+    from .interpret import interpret_page, interpret_url
+
+    if source == "-":
+        return interpret_page("stdin", sys.stdin.buffer.read())
+    if "://" not in source:
+        return interpret_page(Path(source).name, _file(Path(source)))
+    values = {"url": source, "bearer_token_file": token_file, "ca_file": ca_file}
+    target = load_target(values, _READ_ORIGINS)
+    token = read_token(target.bearer_token_file) if target.bearer_token_file else None
+    return interpret_url(target, HttpFetcher(bearer_token=token, ca_file=target.ca_file))
+
+
+def _file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        detail = f"{path} cannot be read: {error.strerror}; a URL begins with http://"
+        raise SourceError(ErrorKind.UNREADABLE, detail) from None
 
 
 @config_app.command("show")

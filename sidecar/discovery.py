@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ..exporters.exposition import parse
 from ..exporters.http import Fetcher
 from ..exporters.reading import ErrorKind, SourceError
-from .recognise import recognise
+from .interpret import interpret_url
+from .settings import Target
 
 # Port by default → whose default it is.
 USUAL_PORTS: Mapping[int, str] = {
@@ -27,7 +26,7 @@ USUAL_PORTS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What answers on a port. type: as in `recognise`, empty if inferslo does not know it;
+    """Who answers at `url`. type: as in Interpretation, empty if inferslo does not know it;
     version: empty where it does not tell; detail: why it is not known."""
 
     url: str
@@ -48,17 +47,8 @@ def discover(
 
 def _ask(url: str, fetcher: Fetcher) -> Answer | None:
     try:
-        page = fetcher.get(url + "/metrics")
-        type = recognise(parse(page.body, page.content_type))
+        read = interpret_url(Target(url=url), fetcher)
     except SourceError as error:
         nobody = error.kind is ErrorKind.REFUSED
         return None if nobody else Answer(url, detail=error.detail)
-    return Answer(url, type, version(url, fetcher))
-
-
-def version(url: str, fetcher: Fetcher) -> str:
-    """What the server says at /version (vLLM does); empty if it does not."""
-    try:
-        return str(json.loads(fetcher.get(url + "/version").body)["version"])
-    except (SourceError, ValueError, KeyError, TypeError):
-        return ""
+    return Answer(url, read.type, read.version)

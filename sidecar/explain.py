@@ -5,71 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from ..exporters.engines import ENGINES
-from ..exporters.exposition import parse
-from ..exporters.gateways.litellm import LiteLlm
-from ..exporters.http import HttpFetcher
-from ..exporters.reading import ErrorKind, Histogram, Observation, Point, SourceError
-from .discovery import version
+from ..exporters.reading import Histogram, Point
+from .interpret import Interpretation
 from .publisher import render
-from .recognise import LITELLM, recognise
-from .settings import Target
-from .values import read_token
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """One page, not yet read. name: becomes the label `engine` or `gateway`."""
-
-    name: str
-    body: bytes
-    content_type: str = ""
-    version: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Interpretation:
-    """What the page is of (as in `recognise`), and what it gives."""
-
-    name: str
-    type: str
-    observation: Observation
-
-
-def fetch_url(target: Target) -> Fetched:
-    """Raises SourceError."""
-    token = read_token(target.bearer_token_file) if target.bearer_token_file else None
-    fetcher = HttpFetcher(bearer_token=token, ca_file=target.ca_file)
-    answer = fetcher.get(target.metrics_url)
-    return Fetched(target.name, answer.body, answer.content_type, version(target.url, fetcher))
-
-
-def fetch_file(path: str, stdin: BinaryIO) -> Fetched:
-    """`-` is standard input. Raises SourceError."""
-    if path == "-":
-        return Fetched("stdin", stdin.read())
-    try:
-        return Fetched(Path(path).name, Path(path).read_bytes())
-    except OSError as error:
-        raise SourceError(
-            ErrorKind.UNREADABLE,
-            f"{path} cannot be read: {error.strerror}; a URL starts with http://",
-        ) from None
-
-
-def interpret(page: Fetched) -> Interpretation:
-    """Raises SourceError."""
-    parsed = parse(page.body, page.content_type)
-    type = recognise(parsed)
-    if type == LITELLM:
-        observation = LiteLlm(page.name).observe(parsed)
-    else:
-        observation = ENGINES[type](page.name).observe(parsed, page.version)
-    return Interpretation(page.name, type, observation)
 
 
 def as_text(read: Interpretation) -> str:
@@ -80,7 +20,7 @@ def as_text(read: Interpretation) -> str:
 def as_table(read: Interpretation) -> str:
     """For people: each published family and its source series; then what is missing."""
     published = [("published", "series", "made from"), *_families(read.observation.points)]
-    lines = [f"{read.name} is {read.type}", "", *_columns(published)]
+    lines = [f"{read.name} is {read.type} {read.version}".rstrip(), "", *_columns(published)]
     if read.observation.gaps:
         missing = [(gap.signal, gap.reason, gap.remedy) for gap in read.observation.gaps]
         lines += ["", *_columns([("missing", "why", "what to do"), *missing])]
@@ -92,6 +32,7 @@ def as_json(read: Interpretation) -> str:
     document = {
         "name": read.name,
         "type": read.type,
+        "version": read.version,
         "points": [_point(point) for point in read.observation.points],
         "missing": [
             {"signal": gap.signal, "reason": gap.reason, "remedy": gap.remedy}

@@ -32,6 +32,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from ..exporters.engines import ENGINES
 from .values import (
     Address,
     AutoOnOff,
@@ -90,9 +91,7 @@ class Target(BaseModel):
     @model_validator(mode="after")
     def _tls_makes_sense(self) -> Self:
         if self.ca_file and self.insecure_skip_verify:
-            raise ValueError(
-                f"{self.name}: ca_file and insecure_skip_verify contradict each other: remove one"
-            )
+            raise ValueError(f"{self.name}: ca_file and insecure_skip_verify contradict each other")
         if self.url.startswith("http:") and (self.ca_file or self.insecure_skip_verify):
             setting = "ca_file" if self.ca_file else "insecure_skip_verify"
             raise ValueError(f"{self.name}: {setting} means nothing with http: write https://…")
@@ -104,8 +103,6 @@ class Target(BaseModel):
 
 
 def _known_engine(name: str) -> str:
-    from ..exporters.engines import ENGINES
-
     if name not in ENGINES:
         raise ValueError(f'"{name}" is not an engine that inferslo knows{closest(name, ENGINES)}')
     return name
@@ -279,9 +276,9 @@ def contradictions(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
         for name in _repeated(by_url.values()):
             yield (field,), f'two are named "{name}": give each a name of its own, NAME=URL'
     if settings.gpu == "off" and settings.gpu_expected is not None:
-        yield ("gpu", "gpu_expected"), "GPUs are expected and not read: remove one"
+        yield ("gpu", "gpu_expected"), "GPUs are expected and not read"
     if not settings.events and settings.events_token_file is not None:
-        yield ("events", "events_token_file"), "events have a token and are not taken: remove one"
+        yield ("events", "events_token_file"), "tokens without events"
 
 
 def _repeated(values: Iterable[str]) -> list[str]:

@@ -10,7 +10,7 @@ import typer
 from ..exporters.http import HttpFetcher
 from ..exporters.reading import InfersloError
 from .discovery import USUAL_PORTS, Answer, discover
-from .recognise import LITELLM
+from .interpret import LITELLM
 from .settings import Engine, Settings, Target
 
 _PATIENCE = 2.0  # seconds until a progress line

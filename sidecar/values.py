@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import ssl
 from collections.abc import Iterable
@@ -29,11 +30,14 @@ def parse_duration(text: str) -> float:
     if re.fullmatch(f"(?:{_NUMBER_AND_UNIT})+", text):
         return sum(float(n) * _UNITS[unit] for n, unit in re.findall(_NUMBER_AND_UNIT, text))
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
         raise ValueError(
             f'"{text}" is not a duration: write 2s, 500ms or 1m, or a number of seconds'
-        ) from None
+        )
+    return seconds
 
 
 def format_duration(seconds: float) -> str:

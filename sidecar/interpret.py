@@ -1,0 +1,78 @@
+"""Reads one page and says what it is of and what it gives, by the same adapters as the poller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..exporters.engines import ENGINES, detect, explain_unknown
+from ..exporters.engines.source import EngineSource
+from ..exporters.exposition import Page, parse
+from ..exporters.gateways.litellm import LiteLlm
+from ..exporters.http import Fetcher, Response
+from ..exporters.reading import ErrorKind, Observation, SourceError
+from .settings import Target
+
+LITELLM = "litellm"
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """name: the label `engine` or `gateway`; type: a key of ENGINES, or LITELLM."""
+
+    name: str
+    type: str
+    observation: Observation
+
+    @property
+    def version(self) -> str:
+        """Empty where the engine does not tell."""
+        return self.observation.facts.get("version", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """A fetcher that has read one page already."""
+
+    url: str
+    answer: Response
+    fetcher: Fetcher
+
+    def get(self, url: str) -> Response:
+        return self.answer if url == self.url else self.fetcher.get(url)
+
+
+def interpret_url(target: Target, fetcher: Fetcher) -> Interpretation:
+    """Reads /metrics, and /version of an engine. Raises SourceError."""
+    answer = fetcher.get(target.metrics_url)
+    page = parse(answer.body, answer.content_type)
+    if _is_litellm(page):
+        return _litellm(target.name, page)
+    replay = _Replay(target.metrics_url, answer, fetcher)
+    source = EngineSource(target.name, target.metrics_url, replay, count_first=True)
+    return _engine(target.name, source.observe())
+
+
+def interpret_page(name: str, body: bytes) -> Interpretation:
+    """A page that lies here, so that its server cannot be asked for its version.
+
+    Raises SourceError.
+    """
+    page = parse(body)
+    if _is_litellm(page):
+        return _litellm(name, page)
+    engine = detect(page)
+    if engine is None:
+        raise SourceError(ErrorKind.UNKNOWN_ENGINE, explain_unknown(name, page))
+    return _engine(name, ENGINES[engine](name).observe(page, ""))
+
+
+def _is_litellm(page: Page) -> bool:
+    return any(name.startswith("litellm_") for name in page.families)
+
+
+def _litellm(name: str, page: Page) -> Interpretation:
+    return Interpretation(name, LITELLM, LiteLlm(name).observe(page))
+
+
+def _engine(name: str, observation: Observation) -> Interpretation:
+    return Interpretation(name, observation.facts["engine_type"], observation)
