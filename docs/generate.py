@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from inferslo.exporters.names import FAMILIES, Family, Feed
+from inferslo.sidecar.events import json_schema
 
 HEADER = """\
 # Metrics
@@ -47,5 +49,16 @@ def _row(family: Family) -> str:
     return f"| `{family.name}` | {family.kind} | {family.unit} | {labels} | {family.help} |"
 
 
+def events_schema() -> str:
+    """docs/schema/events.schema.json: for whoever posts events, and their tools."""
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+PAGES = {
+    "metrics.md": metrics_page,
+    "schema/events.schema.json": events_schema,
+}
+
 if __name__ == "__main__":
-    Path(__file__).with_name("metrics.md").write_text(metrics_page(), encoding="utf-8")
+    for name, page in PAGES.items():
+        (Path(__file__).parent / name).write_text(page(), encoding="utf-8")
