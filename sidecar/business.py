@@ -55,7 +55,6 @@ _LISTED: Mapping[str, tuple[str, ...]] = {
     names.AGENT_TURNS.name: get_args(TurnOutcome),
     names.SESSIONS.name: get_args(SessionState),
     names.QUALITY_CHECKS.name: ("passed", "failed"),
-    names.EVENTS_RECEIVED.name: tuple(Result),
 }
 
 
@@ -113,9 +112,10 @@ class Tally:
         self._admit(family, labels)
         for last in _LISTED.get(family.name, labels[-1:]):
             series = (family.name, (*labels[:-1], last))
-            self._totals[series] = 0
-            self._changed.add(series)
-            self._series[family.name] += 1
+            if series not in self._totals:
+                self._totals[series] = 0
+                self._changed.add(series)
+                self._series[family.name] += 1
 
     def _admit(self, family: Family, labels: tuple[str, ...]) -> None:
         for label, value in zip(family.labels, labels, strict=True):
@@ -143,7 +143,8 @@ class Business:
         totals = journal.totals()
         _check_families(totals, journal)
         self._tally = Tally(totals, self._limits)
-        self._tally.add(names.EVENTS_RECEIVED, (Result.ACCEPTED,), 0)
+        for result in Result:
+            self._tally.add(names.EVENTS_RECEIVED, (result,), 0)
         self._committed: dict[Series, int] = {}
         self._points: dict[Series, Point] = {}
         self._lock = threading.Lock()

@@ -185,19 +185,18 @@ def _publish(unfinished: Path, path: Path) -> None:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    # timeout 0: the only other holder is another sidecar, which will not let go.
-    db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
-    try:
-        db.execute("PRAGMA locking_mode = EXCLUSIVE")
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA journal_size_limit = 4194304")
-        _claim(db, path)
-    except sqlite3.Error as error:
-        db.close()
-        raise JournalError(_in_words(path, error)) from error
-    except JournalError:
-        db.close()
-        raise
+    with contextlib.ExitStack() as undo:
+        try:
+            # timeout 0: the only other holder is another sidecar, which will not let go.
+            db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            undo.callback(db.close)
+            db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA journal_size_limit = 4194304")
+            _claim(db, path)
+        except sqlite3.Error as error:
+            raise JournalError(_in_words(path, error)) from error
+        undo.pop_all()
     return db
 
 
@@ -233,7 +232,8 @@ def _in_words(path: Path, error: sqlite3.Error) -> str:
             f"cannot open the event journal {path}: {error}: it must be a readable and writable"
             " file on a disk with room"
         )
+    reason = " ".join(str(error).split())
     return (
-        f"the event journal {path} is corrupt ({error}): restore it, or move it away to start"
+        f"the event journal {path} is corrupt ({reason}): restore it, or move it away to start"
         " counting from zero"
     )

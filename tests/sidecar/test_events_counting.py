@@ -1,0 +1,336 @@
+"""Business: counting, label bounds, idempotency; everything against a real journal."""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inferslo.sidecar.business import Business, BusyError, Limits, Result
+from inferslo.sidecar.events import Event, parse
+from inferslo.sidecar.journal import Journal, JournalError, JournalWriteError, Memory
+
+RECEIVED = "inferslo_events_received_total"
+OVERFLOW = "inferslo_events_label_overflow_total"
+REGENERATIONS = "inferslo_regenerations_total"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.db"
+
+
+@contextmanager
+def counting(path: Path, limits: Limits | None = None) -> Iterator[Business]:
+    business = Business(Journal(path), limits)
+    try:
+        yield business
+    finally:
+        business.close()
+
+
+def regenerate(app: str = "", id: str | None = None) -> Event:
+    return parse({"type": "regenerate", "app": app, "id": id})
+
+
+def turn(outcome: str, **common: Any) -> Event:
+    return parse({"type": "agent_turn", "outcome": outcome, **common})
+
+
+def totals(business: Business, family: str) -> dict[tuple[str, ...], float]:
+    return {
+        point.labels: point.value
+        for point in business.points()
+        if point.family.name == family and isinstance(point.value, float | int)
+    }
+
+
+def test_a_new_journal_has_received_nothing_of_each_kind(path: Path) -> None:
+    with counting(path) as business:
+        assert totals(business, RECEIVED) == {("accepted",): 0, ("duplicate",): 0, ("invalid",): 0}
+        assert totals(business, REGENERATIONS) == {}
+
+
+def test_the_size_of_the_journal_is_published(path: Path) -> None:
+    with counting(path) as business:
+        business.record([regenerate()]).result()
+        (size,) = totals(business, "inferslo_events_journal_bytes").values()
+    assert size > path.stat().st_size > 0
+
+
+def test_an_acknowledged_event_is_in_the_next_scrape(path: Path) -> None:
+    with counting(path) as business:
+        for expected in range(1, 50):
+            business.record([regenerate("shop")]).result()
+            assert totals(business, REGENERATIONS) == {("shop", "", "", ""): expected}
+
+
+def test_the_other_outcomes_of_a_new_series_start_at_zero(path: Path) -> None:
+    with counting(path) as business:
+        business.record([turn("timeout", app="shop")]).result()
+        found = totals(business, "inferslo_agent_turns_total")
+    assert {labels[-1]: value for labels, value in found.items()} == {
+        "success": 0,
+        "timeout": 1,
+        "format_error": 0,
+        "tool_error": 0,
+        "aborted": 0,
+        "error": 0,
+    }
+
+
+def test_duplicates_in_one_batch_and_in_later_ones_are_counted_once(path: Path) -> None:
+    a, b = regenerate(id="a"), regenerate(id="b")
+    with counting(path) as business:
+        assert business.record([a, a, b]).result() == [
+            Result.ACCEPTED,
+            Result.DUPLICATE,
+            Result.ACCEPTED,
+        ]
+        assert business.record([b]).result() == [Result.DUPLICATE]
+        assert totals(business, REGENERATIONS) == {("", "", "", ""): 2}
+        assert totals(business, RECEIVED) == {("accepted",): 2, ("duplicate",): 2, ("invalid",): 0}
+
+
+def test_events_without_an_id_all_count(path: Path) -> None:
+    with counting(path) as business:
+        assert business.record([regenerate()] * 3).result() == [Result.ACCEPTED] * 3
+        assert totals(business, REGENERATIONS) == {("", "", "", ""): 3}
+
+
+def test_the_id_alone_decides_whatever_else_the_event_says(path: Path) -> None:
+    with counting(path) as business:
+        business.record([regenerate("shop", id="a")]).result()
+        assert business.record([turn("error", id="a")]).result() == [Result.DUPLICATE]
+        assert totals(business, "inferslo_agent_turns_total") == {}
+
+
+def test_totals_go_on_after_a_restart(path: Path) -> None:
+    with counting(path) as business:
+        business.record([regenerate("shop", id="a")], invalid=2).result()
+    with counting(path) as business:
+        assert totals(business, REGENERATIONS) == {("shop", "", "", ""): 1}
+        assert totals(business, RECEIVED) == {("accepted",): 1, ("duplicate",): 0, ("invalid",): 2}
+        assert business.record([regenerate("shop", id="a")]).result() == [Result.DUPLICATE]
+
+
+def test_a_label_value_over_the_limit_is_counted_as_other(path: Path) -> None:
+    with counting(path, Limits(label_values=2)) as business:
+        business.record([regenerate(app) for app in ("a", "b", "c", "a", "d", "other")]).result()
+        assert totals(business, REGENERATIONS) == {
+            ("a", "", "", ""): 2,
+            ("b", "", "", ""): 1,
+            ("other", "", "", ""): 3,
+        }
+        assert totals(business, OVERFLOW) == {("app",): 2}
+
+
+def test_values_of_one_label_are_bounded_over_all_families(path: Path) -> None:
+    with counting(path, Limits(label_values=1)) as business:
+        business.record([regenerate("a"), turn("success", app="b")]).result()
+        assert ("other", "", "", "", "success") in totals(business, "inferslo_agent_turns_total")
+
+
+def test_admitted_values_keep_their_place_over_a_restart(path: Path) -> None:
+    limits = Limits(label_values=2)
+    with counting(path, limits) as business:
+        business.record([regenerate("a"), regenerate("b")]).result()
+    with counting(path, limits) as business:
+        business.record([regenerate("c"), regenerate("b")]).result()
+        assert totals(business, REGENERATIONS) == {
+            ("a", "", "", ""): 1,
+            ("b", "", "", ""): 2,
+            ("other", "", "", ""): 1,
+        }
+
+
+def test_a_lowered_limit_takes_no_series_away(path: Path) -> None:
+    with counting(path) as business:
+        business.record([regenerate(app) for app in "abcd"]).result()
+    with counting(path, Limits(label_values=1)) as business:
+        business.record([regenerate("d"), regenerate("e")]).result()
+        found = totals(business, REGENERATIONS)
+    assert found[("d", "", "", "")] == 2
+    assert found[("other", "", "", "")] == 1
+
+
+def test_a_family_over_its_series_keeps_outcomes_apart(path: Path) -> None:
+    with counting(path, Limits(series=12)) as business:
+        events = [turn("timeout", app=f"app{n}", tenant=f"tenant{n}") for n in range(5)]
+        business.record(events).result()
+        found = totals(business, "inferslo_agent_turns_total")
+        assert {labels: value for labels, value in found.items() if value} == {
+            ("app0", "", "tenant0", "", "timeout"): 1,
+            ("app1", "", "tenant1", "", "timeout"): 1,
+            ("other", "", "other", "", "timeout"): 3,
+        }
+        assert totals(business, OVERFLOW) == {("app",): 3, ("tenant",): 3}
+        # Another family has its own share.
+        business.record([regenerate("app9")]).result()
+        assert ("app9", "", "", "") in totals(business, REGENERATIONS)
+
+
+def test_nothing_counts_when_the_disk_refuses_and_labels_are_not_admitted(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    journal = Journal(path)
+    business = Business(journal, Limits(label_values=1))
+    journal._db.execute("PRAGMA query_only = 1")
+    for _ in range(3):
+        with pytest.raises(JournalWriteError, match="cannot write the event journal"):
+            business.record([regenerate("a", id="1")], invalid=1).result()
+    assert totals(business, REGENERATIONS) == {}
+    assert totals(business, RECEIVED)[("invalid",)] == 0
+    assert "readonly" in str(business.fault)
+    journal._db.execute("PRAGMA query_only = 0")
+    assert business.record([regenerate("b", id="1")]).result() == [Result.ACCEPTED]
+    assert totals(business, REGENERATIONS) == {("b", "", "", ""): 1}
+    assert business.fault is None
+    business.close()
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+
+
+def test_a_fault_of_ours_leaves_no_caller_waiting(path: Path) -> None:
+    with counting(path) as business:
+        broken: Any = [object()]
+        with pytest.raises(AttributeError):
+            business.record(broken).result(timeout=10)
+        assert business.record([regenerate()]).result(timeout=10) == [Result.ACCEPTED]
+
+
+class StuckJournal(Journal):
+    """A fake of a slow disk: a real journal whose transactions wait for `free`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.reached = threading.Event()
+        self.free = threading.Event()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.reached.set()
+        self.free.wait()
+        with super().transaction():
+            yield
+
+
+def test_events_over_the_bound_are_turned_away_while_the_disk_is_slow(path: Path) -> None:
+    journal = StuckJournal(path)
+    business = Business(journal, Limits(pending=3))
+    first = business.record([regenerate()])
+    journal.reached.wait()
+    second = business.record([regenerate()] * 3)
+    with pytest.raises(BusyError, match="3 events wait for the disk"):
+        business.record([regenerate()])
+    assert totals(business, REGENERATIONS) == {}  # a scrape does not wait
+    journal.free.set()
+    assert len(first.result()) + len(second.result()) == 4
+    assert len(business.record([regenerate()] * 9).result()) == 9  # larger than the bound, alone
+    business.close()
+
+
+def test_a_caller_that_gave_up_in_the_queue_is_not_counted(path: Path) -> None:
+    journal = StuckJournal(path)
+    business = Business(journal)
+    first = business.record([regenerate()])
+    journal.reached.wait()
+    second = business.record([regenerate()])
+    assert second.cancel()
+    assert not first.cancel()
+    journal.free.set()
+    business.close()
+    assert totals(business, REGENERATIONS) == {("", "", "", ""): 1}
+
+
+def test_close_writes_what_waits_and_then_takes_nothing(path: Path) -> None:
+    business = Business(Journal(path))
+    futures = [business.record([regenerate("shop")]) for _ in range(200)]
+    business.close()
+    assert all(future.result(timeout=0) == [Result.ACCEPTED] for future in futures)
+    with pytest.raises(JournalWriteError, match="stopping"):
+        business.record([regenerate()])
+    with counting(path) as again:
+        assert totals(again, REGENERATIONS) == {("shop", "", "", ""): 200}
+
+
+def test_close_does_not_wait_for_a_dead_disk(path: Path) -> None:
+    journal = StuckJournal(path)
+    business = Business(journal)
+    future = business.record([regenerate()])
+    business.close(timeout=0.05)
+    assert not future.done()
+    journal.free.set()
+    assert future.result() == [Result.ACCEPTED]
+
+
+@pytest.mark.parametrize(
+    "series", [("inferslo_gone_total", ("a",)), (REGENERATIONS, ("one label of four",))]
+)
+def test_totals_of_another_shape_stop_the_start(path: Path, series: Any) -> None:
+    journal = Journal(path)
+    with journal.transaction():
+        journal.save({series: 3})
+    with pytest.raises(JournalError, match=r"events.db holds totals of inferslo_\w+, which"):
+        Business(journal)
+    journal.close()
+
+
+Ids = st.none() | st.sampled_from("abcdef")
+Events = st.builds(regenerate, app=st.sampled_from(["", "x", "y", "z"]), id=Ids)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(st.lists(Events, max_size=5), max_size=5), max_size=3))
+def test_any_interleaving_counts_each_id_once(runs: list[list[list[Event]]]) -> None:
+    """Runs are separated by restarts; batches of a run may share a commit, in any grouping."""
+    seen: set[str] = set()
+    unnamed = duplicates = 0
+    results: Counter[str] = Counter()
+    with TemporaryDirectory() as folder:
+        for run in runs:
+            with counting(Path(folder, "events.db"), Limits(label_values=2)) as business:
+                futures: list[Future[list[Result]]] = [business.record(batch) for batch in run]
+                for future in futures:
+                    results.update(future.result())
+            for event in (event for batch in run for event in batch):
+                unnamed += event.id is None
+                duplicates += event.id in seen
+                seen |= {event.id} if event.id else set()
+        with counting(Path(folder, "events.db"), Limits(label_values=2)) as business:
+            counted = totals(business, REGENERATIONS)
+            received = totals(business, RECEIVED)
+    assert sum(counted.values()) == len(seen) + unnamed == results[Result.ACCEPTED]
+    assert len({labels[0] for labels in counted} - {"", "other"}) <= 2
+    assert received[("accepted",)] == len(seen) + unnamed
+    assert received[("duplicate",)] == duplicates == results[Result.DUPLICATE]
+
+
+def test_many_threads_share_commits_and_lose_nothing(path: Path) -> None:
+    journal = Journal(path, memory=Memory())
+    commits = Counter[str]()
+    journal._db.set_trace_callback(lambda statement: commits.update([statement]))
+    business = Business(journal)
+    results: list[Result] = []
+
+    def post(worker: int) -> None:
+        futures = [business.record([regenerate(id=f"{worker}-{n}")]) for n in range(100)]
+        results.extend(result for future in futures for result in future.result())
+
+    threads = [threading.Thread(target=post, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    business.close()
+    assert results == [Result.ACCEPTED] * 800
+    assert totals(business, REGENERATIONS) == {("", "", "", ""): 800}
+    assert commits["COMMIT"] < 400
