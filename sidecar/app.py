@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from ..exporters.reading import Gap
 from .board import Board
+from .business import Business
 from .publisher import Publisher
 from .status import status
 
@@ -26,9 +28,18 @@ _INDEX = """<!doctype html><meta charset="utf-8"><title>inferslo sidecar</title>
 
 
 def create_app(
-    board: Board, publisher: Publisher, *, events: APIRouter | None, ready: Callable[[], bool]
+    board: Board,
+    publisher: Publisher,
+    *,
+    business: Business | None = None,
+    events: APIRouter | None = None,
+    not_watched: Sequence[Gap] = (),
 ) -> FastAPI:
-    """The application. `ready` says whether the process is set up: settings, journal, pollers."""
+    """The application. events: the routes that take what `business` counts.
+
+    It is made when all is set up, so that it answers at all is what /readyz says. A disk that is
+    full does not make the pod unready: the engine beside us can serve without our journal.
+    """
     # The interactive docs fetch scripts from elsewhere; the schema itself stays at /openapi.json.
     app = FastAPI(title="inferslo sidecar", docs_url=None, redoc_url=None, redirect_slashes=False)
 
@@ -43,11 +54,8 @@ def create_app(
     async def healthy() -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    async def readiness() -> PlainTextResponse:
-        return PlainTextResponse("ready\n") if ready() else PlainTextResponse("starting\n", 503)
-
     async def sources() -> dict[str, Any]:
-        return status(board.states())
+        return status(board.states(), not_watched, business)
 
     async def index() -> HTMLResponse:
         return HTMLResponse(_INDEX)
@@ -56,8 +64,8 @@ def create_app(
         ("/metrics", metrics),
         ("/healthz", healthy),
         ("/-/healthy", healthy),
-        ("/readyz", readiness),
-        ("/-/ready", readiness),
+        ("/readyz", healthy),
+        ("/-/ready", healthy),
         ("/v1/status", sources),
         ("/", index),
     ):

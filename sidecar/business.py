@@ -148,6 +148,7 @@ class Business:
         self._committed: dict[Series, int] = {}
         self._points: dict[Series, Point] = {}
         self._lock = threading.Lock()
+        self.version = 0  # grows with every change of points()
         self._publish(totals | self._tally.take_changed())
         self._fault: str | None = None
         self._wakeup = threading.Condition()
@@ -243,6 +244,7 @@ class Business:
         }
         with self._lock:
             self._points.update(points)
+            self.version += 1
 
     def _note(self, fault: str | None) -> None:
         if fault and not self._fault:

@@ -6,12 +6,31 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
+from ..exporters.reading import Gap
 from .board import SourceState
+from .business import Business
 
 
-def status(states: Iterable[SourceState]) -> dict[str, Any]:
+def status(
+    states: Iterable[SourceState], not_watched: Iterable[Gap] = (), business: Business | None = None
+) -> dict[str, Any]:
     """The JSON document of GET /v1/status. Times are Unix seconds, durations seconds."""
-    return {"version": version("inferslo"), "sources": [_source(state) for state in states]}
+    return {
+        "version": version("inferslo"),
+        "sources": [_source(state) for state in states],
+        "events": _events(business),
+        "not_watched": [_gap(gap) for gap in not_watched],
+    }
+
+
+def _events(business: Business | None) -> dict[str, Any]:
+    if business is None:
+        return {"state": "off"}
+    return {"state": "refused", "detail": business.fault} if business.fault else {"state": "taken"}
+
+
+def _gap(gap: Gap) -> dict[str, str]:
+    return {"signal": gap.signal, "reason": gap.reason, "remedy": gap.remedy}
 
 
 def _source(state: SourceState) -> dict[str, Any]:
@@ -33,10 +52,7 @@ def _source(state: SourceState) -> dict[str, Any]:
     if state.up and latest.observation is not None:
         document["facts"] = dict(latest.observation.facts)
         document["gives"] = sorted({point.family.name for point in latest.observation.points})
-        document["missing"] = [
-            {"signal": gap.signal, "reason": gap.reason, "remedy": gap.remedy}
-            for gap in latest.observation.gaps
-        ]
+        document["missing"] = [_gap(gap) for gap in latest.observation.gaps]
     return document
 
 

@@ -12,13 +12,14 @@ from inferslo.sidecar.app import create_app
 from inferslo.sidecar.board import Board
 from inferslo.sidecar.publisher import Publisher
 
+NO_GATEWAY = Gap("gateway", "no gateway is configured", "--litellm URL")
+
 
 class Sidecar:
     def __init__(self) -> None:
         self.board = Board()
-        self.ready = True
         publisher = Publisher(self.board.points, lambda: self.board.version)
-        app = create_app(self.board, publisher, events=None, ready=lambda: self.ready)
+        app = create_app(self.board, publisher, not_watched=(NO_GATEWAY,))
         self.client = TestClient(app, follow_redirects=False)
 
     def read(self, observation: Observation | None) -> None:
@@ -60,12 +61,13 @@ def test_health_does_not_depend_on_the_engine(sidecar: Sidecar, path: str) -> No
     assert sidecar.client.get(path).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/readyz", "/-/ready"])
-def test_not_ready_until_set_up(sidecar: Sidecar, path: str) -> None:
-    sidecar.ready = False
+def test_status_names_what_is_not_watched_at_all(sidecar: Sidecar) -> None:
+    document = sidecar.client.get("/v1/status").json()
 
-    assert sidecar.client.get(path).status_code == 503
-    assert sidecar.client.get("/healthz").status_code == 200
+    assert document["not_watched"] == [
+        {"signal": "gateway", "reason": "no gateway is configured", "remedy": "--litellm URL"}
+    ]
+    assert document["events"] == {"state": "off"}
 
 
 def test_status_says_what_is_missing_and_how_to_get_it(sidecar: Sidecar) -> None:

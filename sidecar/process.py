@@ -1,0 +1,149 @@
+"""Puts the sidecar together from its settings and runs it until it is told to stop."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import platform
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+
+import uvicorn
+from fastapi import APIRouter
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from ..exporters import names
+from ..exporters.reading import FatalSourceError, Point
+from .app import create_app
+from .board import Board
+from .business import Business, Limits
+from .errors import StartError
+from .events_api import events_router
+from .journal import Journal, JournalError
+from .log import StateLog, fields
+from .poller import Poller
+from .publisher import Publisher
+from .settings import Settings
+from .sources import add_sources
+from .values import read_token
+
+EXIT_OK, EXIT_FATAL = 0, 3
+_GRACE_SECONDS = 5
+# More requests at once than this get a 503: a scraper gone wild must not take the memory.
+_MOST_CONNECTIONS = 200
+_log = logging.getLogger(__name__)
+
+
+def run(settings: Settings) -> int:
+    """Runs until SIGTERM (returns 0) or until only a new process can help (returns 3).
+
+    SIGINT ends it as cleanly and then raises KeyboardInterrupt. Raises StartError if it cannot
+    start: the port is in use, the journal cannot be used.
+    """
+    with _listening(settings) as listener, _business(settings) as business:
+        return _serve(settings, listener, business)
+
+
+def _serve(settings: Settings, listener: socket.socket, business: Business | None) -> int:
+    fatal: list[FatalSourceError] = []
+
+    def give_up(error: FatalSourceError) -> None:
+        fatal.append(error)
+        server.should_exit = True
+
+    board = Board(on_reading=StateLog(logging.getLogger("inferslo.sources")))
+    poller = Poller(board, on_fatal=give_up)
+    not_watched = add_sources(settings, poller.add)
+    publisher = _publisher(board, business)
+    events = _events(settings, business) if business else None
+    app = create_app(board, publisher, events=events, not_watched=not_watched, business=business)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )
+    host, port = listener.getsockname()[:2]
+    _log.info("listening", extra=fields(host=host, port=port))
+    poller.watch()
+    gc.freeze()  # what is there now stays: later collections need not walk it
+    try:
+        with _sigterm_is_no_error():
+            server.run(sockets=[listener])
+    finally:
+        poller.stop()
+    if fatal:
+        _log.error("only a new process can help", extra=fields(detail=fatal[0].detail))
+        return EXIT_FATAL
+    _log.info("stopped")
+    return EXIT_OK
+
+
+def _publisher(board: Board, business: Business | None) -> Publisher:
+    build = Point(names.BUILD_INFO, (version("inferslo"), platform.python_version()), 1.0)
+
+    def points() -> list[Point]:
+        return [build, *board.points(), *(business.points() if business else ())]
+
+    return Publisher(
+        points,
+        lambda: (board.version, business.version if business else 0),
+        extra=ProcessCollector(registry=CollectorRegistry()),
+    )
+
+
+def _events(settings: Settings, business: Business) -> APIRouter:
+    token = read_token(settings.events_token_file) if settings.events_token_file else None
+    return events_router(business, token, settings.events_max_body)
+
+
+@contextmanager
+def _listening(settings: Settings) -> Iterator[socket.socket]:
+    host, port = settings.address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        raise StartError(
+            f"cannot listen on {settings.listen}: {error.strerror}; choose another --listen"
+        ) from error
+    with listener:
+        yield listener
+
+
+@contextmanager
+def _business(settings: Settings) -> Iterator[Business | None]:
+    if not settings.events:
+        yield None
+        return
+    limits = Limits(
+        label_values=settings.events_label_values_max, series=settings.events_series_max
+    )
+    try:
+        business = Business(Journal(settings.events_journal), limits)
+    except JournalError as error:
+        raise StartError(str(error)) from error
+    try:
+        yield business
+    finally:
+        business.close()
+
+
+@contextmanager
+def _sigterm_is_no_error() -> Iterator[None]:
+    """uvicorn stops on SIGTERM and then raises it again, to end as if it had not been handled.
+
+    With a handler of our own in place that second signal does nothing, and we end with 0.
+    """
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,104 @@
+"""The sources that the settings ask for."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+from ..exporters.engines.source import EngineSource
+from ..exporters.gateways import GatewaySource
+from ..exporters.host import EngineAddress, HostSource
+from ..exporters.http import HttpFetcher
+from ..exporters.reading import Gap, Source
+from .settings import Settings
+from .targets import Target
+from .values import read_token
+
+Add = Callable[[Source], None]
+
+
+def add_sources(settings: Settings, add: Add) -> tuple[Gap, ...]:
+    """Adds them all; returns what is not watched and how to change that."""
+    for engine in settings.engines:
+        add(
+            EngineSource(
+                engine.name,
+                engine.metrics_url,
+                _fetcher(settings, engine),
+                engine.type,
+                interval=settings.poll_interval,
+                deadline=_patience(settings),
+                kv_cache_groups=engine.kv_cache_groups,
+            )
+        )
+    for gateway in settings.litellm:
+        add(
+            GatewaySource(
+                gateway.name,
+                gateway.metrics_url,
+                _fetcher(settings, gateway),
+                settings.poll_interval,
+                _patience(settings),
+            )
+        )
+    if settings.host:
+        addresses = [EngineAddress(e.name, *_address(e.url)) for e in settings.engines]
+        add(HostSource(addresses, settings.host_root, settings.poll_interval))
+    return (*_add_gpu(settings, add), *_not_watched(settings))
+
+
+def _add_gpu(settings: Settings, add: Add) -> Iterable[Gap]:
+    if settings.gpu == "off":
+        yield Gap("gpu", "switched off", "--gpu auto")
+    elif settings.gpu == "auto" and not _driver_is_here():
+        yield Gap(
+            "gpu",
+            "no NVIDIA driver library (libnvidia-ml.so.1) in this container or machine",
+            "give the sidecar NVIDIA_VISIBLE_DEVICES=all and NVIDIA_DRIVER_CAPABILITIES=utility"
+            " with the nvidia runtime class; --gpu on makes its absence an error",
+        )
+    else:
+        from ..exporters.gpu.nvml import NvmlRoot
+
+        add(NvmlRoot(add, settings.gpu_expected, device_interval=settings.gpu_interval))
+
+
+def _driver_is_here() -> bool:
+    try:
+        ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _not_watched(settings: Settings) -> Iterable[Gap]:
+    if not settings.engines:
+        yield Gap("engine", "no engine is configured", "--engine http://HOST:PORT")
+    if not settings.litellm:
+        yield Gap("gateway", "no gateway is configured", "--litellm http://HOST:PORT")
+    if not settings.host:
+        yield Gap("host", "switched off", "--host on")
+    if not settings.events:
+        yield Gap("events", "switched off", "--events on")
+
+
+def _fetcher(settings: Settings, target: Target) -> HttpFetcher:
+    token_file = settings.token_file(target)
+    return HttpFetcher(
+        deadline=settings.read_deadline,
+        max_bytes=settings.max_page_bytes,
+        bearer_token=read_token(token_file) if token_file else None,
+        ca_file=target.ca_file,
+        verify=not target.insecure_skip_verify,
+    )
+
+
+def _patience(settings: Settings) -> float:
+    """One read asks for the page and, after a start of the engine, for its version."""
+    return 2 * settings.read_deadline + 1
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
