@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.main import get_command
 
-from ..exporters.reading import ErrorKind, FatalSourceError, InfersloError, SourceError
+from ..exporters.reading import FatalSourceError, InfersloError
 from .config import Loaded, load_target
 from .errors import SettingsError, StartError
 from .options import with_settings
@@ -201,24 +201,16 @@ def _read(
 
 def _page(source: str, token_file: str | None, ca_file: str | None) -> Interpretation:
     from ..exporters.http import HttpFetcher
-    from .interpret import interpret_page, interpret_url
+    from .interpret import interpret_file, interpret_page, interpret_url
 
     if source == "-":
         return interpret_page("stdin", sys.stdin.buffer.read())
     if "://" not in source:
-        return interpret_page(Path(source).name, _file(Path(source)))
+        return interpret_file(Path(source))
     values = {"url": source, "bearer_token_file": token_file, "ca_file": ca_file}
     target = load_target(values, _READ_ORIGINS)
     token = read_token(target.bearer_token_file) if target.bearer_token_file else None
     return interpret_url(target, HttpFetcher(bearer_token=token, ca_file=target.ca_file))
-
-
-def _file(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        detail = f"{path} cannot be read: {error.strerror}; a URL begins with http://"
-        raise SourceError(ErrorKind.UNREADABLE, detail) from None
 
 
 @config_app.command("show")

@@ -22,13 +22,12 @@ from .errors import SettingsError
 from .settings import (
     ENV_PREFIX,
     FIELDS,
-    Engine,
     Settings,
-    Target,
     contradictions,
     flag,
     variable,
 )
+from .targets import Engine, Target
 from .values import closest
 
 CONFIG_FLAG = "--config"
@@ -81,7 +80,7 @@ def load(flags: Mapping[str, Any], config: Path | None = None) -> Loaded:
 def load_target(values: Mapping[str, str | None], origins: Mapping[str, str]) -> Target:
     """One target from flags. origins: field → what to call it. Raises SettingsError."""
     try:
-        return Target(**{name: value for name, value in values.items() if value is not None})
+        return Target.model_validate({k: v for k, v in values.items() if v is not None})
     except ValidationError as error:
         raise SettingsError(list(_explain(error, _File(), origins))) from None
 

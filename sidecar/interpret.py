@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..exporters.engines import ENGINES, detect, explain_unknown
 from ..exporters.engines.source import EngineSource
@@ -10,7 +11,7 @@ from ..exporters.exposition import Page, parse
 from ..exporters.gateways.litellm import LiteLlm
 from ..exporters.http import Fetcher, Response
 from ..exporters.reading import ErrorKind, Observation, SourceError
-from .settings import Target
+from .targets import Target
 
 LITELLM = "litellm"
 
@@ -50,6 +51,16 @@ def interpret_url(target: Target, fetcher: Fetcher) -> Interpretation:
     replay = _Replay(target.metrics_url, answer, fetcher)
     source = EngineSource(target.name, target.metrics_url, replay, count_first=True)
     return _engine(target.name, source.observe())
+
+
+def interpret_file(path: Path) -> Interpretation:
+    """Raises SourceError."""
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        detail = f"{path} cannot be read: {error.strerror}; a URL begins with http://"
+        raise SourceError(ErrorKind.UNREADABLE, detail) from None
+    return interpret_page(path.name, body)
 
 
 def interpret_page(name: str, body: bytes) -> Interpretation:

@@ -11,19 +11,9 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast, get_args
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ByteSize,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    model_validator,
-)
+from pydantic import BeforeValidator, ByteSize, Field, PositiveInt
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -32,22 +22,18 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from ..exporters.engines import ENGINES
+from .targets import Engine, Target
 from .values import (
     Address,
     AutoOnOff,
-    CaFile,
     Duration,
     Folder,
     Metavar,
-    Name,
     NewFile,
     OnOff,
     Size,
     TokenFile,
-    Url,
     between,
-    closest,
     format_duration,
     format_size,
     host_and_port,
@@ -55,70 +41,6 @@ from .values import (
 
 ENV_PREFIX = "INFERSLO_"
 _STATE_OF_A_SERVICE = Path("/var/lib/inferslo")
-
-
-class Target(BaseModel):
-    """A server whose metrics page is read. As text: "[NAME=]URL"."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    url: Annotated[Url, Metavar("URL")] = Field(
-        description="Base URL of the server; the page read is /metrics below it."
-    )
-    name: Name = Field(
-        default_factory=lambda known: urlsplit(known["url"]).netloc,
-        description="The name in every series. Default: the host and port of the URL.",
-    )
-    bearer_token_file: TokenFile | None = Field(
-        None, description="File that holds the bearer token sent with each read."
-    )
-    ca_file: CaFile | None = Field(
-        None, description="PEM file of the certificate authority that signed the server's."
-    )
-    insecure_skip_verify: bool = Field(
-        False, description="Read even if the certificate of the server cannot be verified."
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_text(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        before, equals, after = value.strip().partition("=")
-        is_named = equals and "/" not in before
-        return {"name": before, "url": after} if is_named else {"url": value.strip()}
-
-    @model_validator(mode="after")
-    def _tls_makes_sense(self) -> Self:
-        if self.ca_file and self.insecure_skip_verify:
-            raise ValueError(f"{self.name}: ca_file and insecure_skip_verify contradict each other")
-        if self.url.startswith("http:") and (self.ca_file or self.insecure_skip_verify):
-            setting = "ca_file" if self.ca_file else "insecure_skip_verify"
-            raise ValueError(f"{self.name}: {setting} means nothing with http: write https://…")
-        return self
-
-    @property
-    def metrics_url(self) -> str:
-        return self.url + "/metrics"
-
-
-def _known_engine(name: str) -> str:
-    if name not in ENGINES:
-        raise ValueError(f'"{name}" is not an engine that inferslo knows{closest(name, ENGINES)}')
-    return name
-
-
-class Engine(Target):
-    """An inference engine."""
-
-    type: Annotated[str, AfterValidator(_known_engine)] | None = Field(
-        None, description="What the engine is. Default: found out from its page."
-    )
-    kv_cache_groups: PositiveInt | None = Field(
-        None,
-        description="KV cache groups of the model, for its capacity in tokens: 1 for plain"
-        " attention, more for hybrid models; the engine logs it at start.",
-    )
 
 
 def _comma_separated(value: Any) -> Any:
@@ -144,48 +66,52 @@ class Settings(BaseSettings):
     )
 
     engines: Annotated[tuple[Engine, ...], *Targets] = Field(
-        (), description="Inference engine to watch; may be given several times."
+        default=(), description="Inference engine to watch; may be given several times."
     )
     litellm: Annotated[tuple[Target, ...], *Targets] = Field(
-        (), description="LiteLLM proxy to watch; may be given several times."
+        default=(), description="LiteLLM proxy to watch; may be given several times."
     )
     engine_token_file: TokenFile | None = Field(
-        None, description="File of the bearer token for engines without one of their own."
+        default=None, description="File of the bearer token for engines without one of their own."
     )
     litellm_token_file: TokenFile | None = Field(
-        None,
+        default=None,
         description="File of the bearer token for LiteLLM proxies without one of their own.",
     )
     listen: Address = Field(
-        "127.0.0.1:9400", description="Where to serve /metrics; :9400 is every address."
+        default="127.0.0.1:9400", description="Where to serve /metrics; :9400 is every address."
     )
     poll_interval: Annotated[Duration, between("100ms", "5m")] = Field(
-        2.0, description="Time between the starts of two reads of an engine, gateway or host."
+        default=2.0,
+        description="Time between the starts of two reads of an engine, gateway or host.",
     )
     read_deadline: Annotated[Duration, between("100ms", "5m")] = Field(
-        5.0, description="Time that one read may take in all; what is slower is given up."
+        default=5.0, description="Time that one read may take in all; what is slower is given up."
     )
     max_page_bytes: Size = Field(
-        ByteSize(16 << 20),
+        default=ByteSize(16 << 20),
         ge=1024,
         description="Greatest metrics page read; what is larger is given up.",
     )
     gpu: AutoOnOff = Field(
-        "auto", description="Read the GPUs by NVML; auto: where the driver's library is found."
+        default="auto",
+        description="Read the GPUs by NVML; auto: where the driver's library is found.",
     )
     gpu_interval: Annotated[Duration, between("1s", "5m")] = Field(
-        5.0, description="Time between the starts of two reads of a GPU."
+        default=5.0, description="Time between the starts of two reads of a GPU."
     )
     gpu_expected: PositiveInt | None = Field(
-        None, description="GPUs that should answer. Default: the most ever seen."
+        default=None, description="GPUs that should answer. Default: the most ever seen."
     )
     host: OnOff = Field(
-        True, description="Read sockets, file descriptors, memory and CPU from /proc and cgroups."
+        default=True,
+        description="Read sockets, file descriptors, memory and CPU from /proc and cgroups.",
     )
     host_root: Folder = Field(
-        Path("/"), description="Where the host's /proc and /sys are: its root, as mounted here."
+        default=Path("/"),
+        description="Where the host's /proc and /sys are: its root, as mounted here.",
     )
-    events: OnOff = Field(True, description="Take business events at /v1/events.")
+    events: OnOff = Field(default=True, description="Take business events at /v1/events.")
     events_journal: NewFile = Field(
         default_factory=default_journal,
         description="SQLite file that keeps the events over a restart. Default:"
@@ -193,23 +119,26 @@ class Settings(BaseSettings):
         " $XDG_STATE_HOME/inferslo/events.db.",
     )
     events_token_file: TokenFile | None = Field(
-        None, description="File of the bearer token that whoever posts events must send."
+        default=None, description="File of the bearer token that whoever posts events must send."
     )
     events_max_body: Size = Field(
-        ByteSize(1 << 20), ge=1024, description="Greatest body of a request that posts events."
+        default=ByteSize(1 << 20),
+        ge=1024,
+        description="Greatest body of a request that posts events.",
     )
     events_label_values_max: PositiveInt = Field(
-        50, description="Values that one label may take; more are counted as `other`."
+        default=50, description="Values that one label may take; more are counted as `other`."
     )
     events_series_max: PositiveInt = Field(
-        1000, description="Series that one family of events may have; more go to `other`."
+        default=1000, description="Series that one family of events may have; more go to `other`."
     )
     log_format: Annotated[Literal["auto", "text", "json"], Metavar("auto|text|json")] = Field(
-        "auto", description="Form of the log on stderr; auto: text on a terminal, else JSON."
+        default="auto",
+        description="Form of the log on stderr; auto: text on a terminal, else JSON.",
     )
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Metavar("debug|info|warning|error")
-    ] = Field("info", description="Least grave lines that are logged.")
+    ] = Field(default="info", description="Least grave lines that are logged.")
 
     @classmethod
     def settings_customise_sources(

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import yaml
 
 from .config import Loaded
-from .settings import FIELDS, Target, written
+from .settings import FIELDS, written
+from .targets import Target
 
 
 def as_yaml(loaded: Loaded) -> str:

@@ -15,8 +15,9 @@ import yaml
 
 from inferslo.sidecar.config import Loaded, load
 from inferslo.sidecar.errors import SettingsError
-from inferslo.sidecar.settings import FIELDS, Engine, Settings, Target, variable
+from inferslo.sidecar.settings import FIELDS, Settings, variable
 from inferslo.sidecar.show import as_json, as_yaml
+from inferslo.sidecar.targets import Engine, Target
 from inferslo.sidecar.values import format_duration, format_size, parse_duration
 
 # Three values of each setting, one for each origin that a user writes to; FILES exist.
