@@ -1,0 +1,176 @@
+"""LiteLLM proxy: fallbacks, cooldowns, failures, rejects and timeouts, as the gateway counts them.
+
+Names since 1.60, tried with 1.108.7. What LiteLLM's figures tell, and what they do not, is in
+docs/gateways/litellm.md. Keys, users, teams and addresses, which it puts into labels, are summed
+away and never published again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from itertools import chain
+
+from ..exposition import Page, Sample
+from ..names import GATEWAY_DEPLOYMENT_STATE, GATEWAY_IN_FLIGHT
+from ..reading import ErrorKind, Gap, Observation, Point, SourceError
+from .litellm_counters import ATTEMPTS, COUNTERS, Counter, Labels, reached_upstream
+from .series import CounterSums, LatestChange
+
+MAX_MODELS = 100
+_UNLICENSED = "litellm_not_a_premium_user_metric_total"
+_STATE = "litellm_deployment_state"
+_IN_FLIGHT = "litellm_in_flight_requests"
+
+_Key = tuple[Counter, tuple[str, ...]]  # a counter of ours and the values of its labels
+
+
+class LiteLlm:
+    """The adapter of one proxy."""
+
+    def __init__(self, gateway: str) -> None:
+        self._gateway = gateway
+        self._model_names: set[str] = set()
+        self._model_of: dict[str, str] = {}  # by deployment
+        self._start: float | None = None
+        self._starts: set[float] = set()
+        self._several_workers = False
+        self._sums: CounterSums[_Key] = CounterSums()
+        self._states: LatestChange[str] = LatestChange()
+
+    def observe(self, page: Page) -> Observation:
+        """Raises SourceError if nothing on the page is LiteLLM's."""
+        if not any(name.startswith("litellm_") for name in page.families):
+            raise SourceError(
+                ErrorKind.UNKNOWN_ENGINE,
+                "no litellm_ metric on the page: is this a LiteLLM proxy, and has it"
+                " `callbacks: [prometheus]` under litellm_settings?",
+            )
+        if page.declared(_UNLICENSED):
+            return _nothing("this LiteLLM has metrics for licence holders only", "update LiteLLM")
+        self._follow_process(page)
+        if self._several_workers:
+            return _nothing(
+                "several workers answer in turn, each with counts of its own",
+                "set PROMETHEUS_MULTIPROC_DIR for the proxy, or run it with one worker",
+            )
+        points: list[Point] = []
+        gaps = [_RETRIES]
+        for part in (self._counters, self._deployments, self._in_flight):
+            part(page, points, gaps)
+        return Observation(tuple(points), tuple(gaps), _FACTS)
+
+    def _follow_process(self, page: Page) -> None:
+        """Starts afresh with a new process; a known one that comes back is one of several."""
+        started = [sample.value for sample in page.samples("process_start_time_seconds")]
+        if not started:  # under PROMETHEUS_MULTIPROC_DIR no page tells a restart
+            self._sums, self._several_workers = CounterSums(), False
+            return
+        if started[0] not in self._starts:
+            self._starts.add(started[0])
+            self._sums, self._states = CounterSums(), LatestChange()
+            self._several_workers = False
+        elif started[0] != self._start:
+            self._several_workers = True
+        self._start = started[0]
+
+    def _counters(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
+        series: dict[Hashable, tuple[_Key, float]] = {}
+        for counter in COUNTERS:
+            for sample in filter(counter.counts, _samples(page, *counter.series)):
+                key = (counter, self._values(counter, sample.labels))
+                series[counter, _identity(sample)] = key, sample.value
+        sums = self._sums.add(series)
+        points += (
+            Point(counter.family, (self._gateway, *values), value, " + ".join(counter.series))
+            for (counter, values), value in sums.items()
+        )
+        present = {counter for counter, _ in sums}
+        gaps += (
+            _missing(counter.signal, counter.series[0], counter.after, page)
+            for counter in COUNTERS
+            if counter not in present
+        )
+
+    def _values(self, counter: Counter, labels: Labels) -> tuple[str, ...]:
+        models = (self._bounded(labels.get(label, "")) for label in counter.models)
+        return (*models, *counter.others(labels))
+
+    def _bounded(self, model: str) -> str:
+        """Before 1.90 a client could name any model and so make a series."""
+        if len(self._model_names) < MAX_MODELS:
+            self._model_names.add(model)
+        return model if model in self._model_names else "other"
+
+    def _deployments(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
+        for sample in filter(reached_upstream, _samples(page, *ATTEMPTS)):
+            self._model_of[_deployment(sample)] = self._bounded(
+                sample.labels.get("requested_model", "")
+            )
+        series: defaultdict[str, dict[Hashable, float]] = defaultdict(dict)
+        for sample in filter(reached_upstream, page.samples(_STATE)):
+            name = _deployment(sample)
+            self._model_of.setdefault(name, sample.labels.get("litellm_model_name", ""))
+            series[name][_identity(sample)] = sample.value
+        states = self._states.add(series)
+        by_model: defaultdict[str, list[float | None]] = defaultdict(list)
+        for name in series:
+            by_model[self._model_of[name]].append(states.get(name))
+        for model, found in by_model.items():
+            known = [state for state in found if state is not None]
+            if len(known) == len(found):
+                labels = (self._gateway, model)
+                points.append(Point(GATEWAY_DEPLOYMENT_STATE, labels, max(known), _STATE))
+            else:
+                gaps.append(_ambiguous(model))
+        if not series:
+            gaps.append(_missing("gateway_deployment_state", _STATE, "call of an upstream", page))
+
+    def _in_flight(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
+        found = page.samples(_IN_FLIGHT)
+        if found:
+            value = sum(sample.value for sample in found)
+            points.append(Point(GATEWAY_IN_FLIGHT, (self._gateway,), value, _IN_FLIGHT))
+        else:
+            gaps.append(_missing("gateway_requests_in_flight", _IN_FLIGHT, "request", page))
+
+
+def _samples(page: Page, *names: str) -> Iterator[Sample]:
+    return chain.from_iterable(map(page.samples, names))
+
+
+def _identity(sample: Sample) -> Hashable:
+    return sample.name, frozenset(sample.labels.items())
+
+
+def _deployment(sample: Sample) -> str:
+    return sample.labels.get("model_id") or sample.labels.get("litellm_model_name", "")
+
+
+def _missing(signal: str, series: str, after: str, page: Page) -> Gap:
+    if page.declared(series):
+        reason = f"LiteLLM shows {series} only after the first {after}"
+        return Gap(signal, reason, "wait: until then it is unknown, not zero")
+    reason = f"{series} is not on the page"
+    return Gap(signal, reason, "update LiteLLM, or add it to its prometheus_metrics_config")
+
+
+def _ambiguous(model: str) -> Gap:
+    return Gap(
+        "gateway_deployment_state",
+        f"LiteLLM shows several states for one deployment of {model}, all but one of them stale",
+        "wait: the next change of state tells which one is right",
+    )
+
+
+def _nothing(reason: str, remedy: str) -> Observation:
+    signals = (*(counter.signal for counter in COUNTERS), "gateway_deployment_state")
+    return Observation((), tuple(Gap(signal, reason, remedy) for signal in signals), _FACTS)
+
+
+_FACTS = {"gateway_type": "litellm"}
+_RETRIES = Gap(
+    "gateway_retries",
+    "LiteLLM counts at most one failed attempt for a request, however often it retried",
+    "count requests at the engines: inferslo_requests_total",
+)
