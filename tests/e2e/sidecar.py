@@ -81,11 +81,13 @@ def wait_for_polls(url: str, source: str, polls: int = 3, seconds: float = 30) -
     wait_until(f"{polls} polls of {source}", polled, seconds)
 
 
-def sidecar(scratch: Path, *engines: str, flags: tuple[str, ...] = ()) -> Server:
+def sidecar(
+    scratch: Path, *engines: str, flags: tuple[str, ...] = (), poll: str = f"{POLL_SECONDS}s"
+) -> Server:
     listen = f"127.0.0.1:{free_port()}"
     command: list[str | Path] = [EXECUTABLE, "sidecar", "--listen", listen]
     for engine in engines:
         command += ["--engine", engine]
-    command += ["--poll-interval", f"{POLL_SECONDS}s", "--gpu", "off"]
-    command += ["--events-journal", scratch / "events.sqlite", *flags]
+    command += ["--poll-interval", poll, "--events-journal", scratch / "events.sqlite"]
+    command += ["--gpu", "off", *flags]
     return Server(command, f"http://{listen}", "/readyz", scratch / "sidecar.log")
