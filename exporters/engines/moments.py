@@ -129,23 +129,24 @@ class MomentCounter:
         self._count_first = count_first
         self._total = Squares()
 
-    def update(self, histogram: Histogram) -> Squares:
+    def update(self, histogram: Histogram, *, restarted: bool = False) -> Squares:
         """The totals so far; never less than before.
 
-        A histogram that went backwards or changed its bounds is a new base. One whose sum is not
-        a number is left out, and the next good one makes up for it.
+        restarted: the engine is known to have begun again at zero. A histogram that went
+        backwards or changed its bounds without that is a new base. One whose sum is not a number
+        is left out, and the next good one makes up for it.
         """
         if not math.isfinite(histogram.sum):
             return self._total
         last, self._last = self._last, histogram
-        if last is None and self._count_first:
+        if restarted or (last is None and self._count_first):
             last = Histogram(histogram.bounds, (0.0,) * len(histogram.bounds), 0.0)
-        if last is not None and not went_back(last, histogram):
+        if last is not None and not _went_back(last, histogram):
             self._total += _gained(last, histogram)
         return self._total
 
 
-def went_back(last: Histogram, now: Histogram) -> bool:
+def _went_back(last: Histogram, now: Histogram) -> bool:
     """True if `now` cannot continue `last`: it has other bounds, or a count fell."""
     return last.bounds != now.bounds or any(
         after < before for before, after in zip(last.counts, now.counts, strict=True)

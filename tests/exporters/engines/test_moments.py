@@ -160,6 +160,12 @@ def test_an_engine_that_restarts_is_a_new_base() -> None:
     assert counter.update(histogram([0.03] * 2 + [0.5])).n == 51
 
 
+def test_what_an_engine_did_since_a_known_restart_counts() -> None:
+    counter = MomentCounter(count_first=False)
+    counter.update(histogram([0.03] * 2))
+    assert counter.update(histogram([0.03] * 5), restarted=True).n == 5
+
+
 def test_new_bounds_are_a_new_base() -> None:
     counter = MomentCounter(count_first=True)
     before = counter.update(histogram([0.03] * 5))

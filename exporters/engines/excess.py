@@ -1,0 +1,51 @@
+"""A counter that is the difference of two counters read on one page but not moved as one."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Restart(Enum):
+    """What the counters of an engine did since the page before."""
+
+    NONE = "none"
+    PROCESS = "process"  # all began again at zero
+    STATISTICS = "statistics"  # vLLM's own began again, those of its HTTP server went on
+
+
+class Excess:
+    """Counts how far one counter has got ahead of another; never backwards, and never too far.
+
+    Requests leave the engine before their HTTP response is counted, so the difference dips while
+    work is in flight; it exceeds the truth only between two writes of one event. Hence a value
+    counts once two pages in a row have shown it, and the greatest such value stands.
+
+    count_first: the first page counts from zero (a one-off read). Otherwise counting begins with
+    it: a restarted sidecar must not give Prometheus the engine's whole history again.
+    """
+
+    def __init__(self, *, count_first: bool) -> None:
+        self._base: float | None = 0.0 if count_first else None
+        self._previous: float | None = None
+        self._confirmed = 0.0
+        self._carried = 0.0
+
+    def update(self, difference: float, restart: Restart = Restart.NONE) -> float:
+        """The total so far, over all restarts. difference: of the two counters as they stand."""
+        if restart is not Restart.NONE:
+            self._begin_again(restart)
+        previous, self._previous = self._previous, difference
+        if self._base is None:
+            # Of two pages the greater: a dip taken as the base would be counted when it fills.
+            if previous is not None:
+                self._base = max(previous, difference)
+            return self._carried
+        seen_twice = difference if previous is None else min(previous, difference)
+        self._confirmed = max(self._confirmed, seen_twice - self._base)
+        return self._carried + self._confirmed
+
+    def _begin_again(self, restart: Restart) -> None:
+        self._carried += self._confirmed
+        self._confirmed = 0.0
+        process = restart is Restart.PROCESS
+        self._base, self._previous = (0.0, 0.0) if process else (None, None)

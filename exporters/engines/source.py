@@ -1,0 +1,95 @@
+"""One engine, read over HTTP: the source that the sidecar polls."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urljoin, urlsplit
+
+from ..exposition import Page, Parser
+from ..http import Fetcher
+from ..names import ENGINE_UP
+from ..reading import ErrorKind, Observation, Point, SourceError
+from . import ENGINES, Engine, detect, explain_unknown
+from .series import HTTP_REQUESTS, START_TIME
+
+DEADLINE = 10.0  # seconds
+
+
+class EngineSource:
+    """Reads `url` (its /metrics, unless it has a path of its own).
+
+    name: the labels `engine` and `source`. engine_type: a key of ENGINES; None finds it out from
+    the page. interval, deadline: seconds. count_first: as for `Vllm`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        fetcher: Fetcher,
+        engine_type: str | None = None,
+        *,
+        interval: float = 2.0,
+        deadline: float = DEADLINE,
+        kv_cache_groups: int | None = None,
+        count_first: bool = False,
+    ) -> None:
+        self.name = name
+        self.interval = interval
+        self.deadline = deadline
+        self._page_url = url if urlsplit(url).path.strip("/") else urljoin(url, "/metrics")
+        self._fetcher = fetcher
+        self._engine_type = engine_type
+        self._kv_cache_groups = kv_cache_groups
+        self._count_first = count_first
+        self._parser = Parser()
+        self._engine: Engine | None = None
+        self._version: str | None = None  # None: not asked since the engine's last start
+        self._started: float | None = None
+
+    def up_point(self, up: bool) -> Point:
+        return Point(ENGINE_UP, (self.name,), float(up))
+
+    def observe(self) -> Observation:
+        try:
+            answer = self._fetcher.get(self._page_url)
+            page = self._parser.parse(answer.body, answer.content_type)
+        except SourceError:
+            self._version = None  # it may come back as another version
+            raise
+        self._note_start(page)
+        if self._engine is None:
+            self._engine = self._make_engine(page)
+        return self._engine.observe(page, self._ask_version())
+
+    def _note_start(self, page: Page) -> None:
+        starts = page.samples(START_TIME)
+        started = starts[0].value if starts else None
+        if started != self._started:
+            self._started, self._version = started, None
+
+    def _make_engine(self, page: Page) -> Engine:
+        found = self._engine_type or detect(page) or self._detect_without_statistics(page)
+        if found is None:
+            raise SourceError(ErrorKind.UNKNOWN_ENGINE, explain_unknown(self._page_url, page))
+        return ENGINES[found](
+            self.name, kv_cache_groups=self._kv_cache_groups, count_first=self._count_first
+        )
+
+    def _detect_without_statistics(self, page: Page) -> str | None:
+        """vLLM under --disable-log-stats, before its first request: HTTP counters without a
+        sample, and /version."""
+        return "vllm" if page.declared(HTTP_REQUESTS) and self._ask_version() else None
+
+    def _ask_version(self) -> str:
+        if self._version is None:
+            self._version = self._version_told()
+        return self._version
+
+    def _version_told(self) -> str:
+        try:
+            told = json.loads(self._fetcher.get(urljoin(self._page_url, "version")).body)
+        except (SourceError, ValueError):
+            return ""
+        version = told.get("version") if isinstance(told, dict) else None
+        return version if isinstance(version, str) else ""

@@ -1,0 +1,86 @@
+"""What a page of vLLM counts of one model's requests: by finish reason and by HTTP status."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .excess import Restart
+from .series import HTTP_REQUESTS, VllmPage, model_of
+
+FINISHED = "request_success_total"  # despite its name it counts failures and aborts too
+
+# Handlers of vLLM 0.32 that make engine requests: text, audio and pooling (which finish with
+# `stop`). One that is not listed makes derived aborts run behind, never ahead.
+INFERENCE_HANDLERS = frozenset({
+    "/v1/completions", "/v1/chat/completions", "/v1/chat/completions/batch", "/v1/responses",
+    "/v1/messages", "/cohere/v2/chat", "/inference/v1/generate", "/generative_scoring",
+    "/v1/systemone", "/invocations", "/v1/audio/transcriptions", "/v1/audio/translations",
+    "/v1/embeddings", "/v2/embed", "/pooling", "/classify", "/score", "/v1/score", "/rerank",
+    "/v1/rerank", "/v2/rerank",
+})  # fmt: skip
+
+
+class Http:
+    """Responses of inference handlers by the first digit of their status.
+
+    A label set is made with its first response, so one that is absent is a true zero; but a
+    family without any sample tells nothing (`seen` is False).
+    """
+
+    def __init__(self, page: VllmPage) -> None:
+        samples = page.page.samples(HTTP_REQUESTS)
+        self.seen = bool(samples)
+        self._counts: defaultdict[str, float] = defaultdict(float)
+        for sample in samples:
+            if sample.labels.get("handler") in INFERENCE_HANDLERS:
+                self._counts[sample.labels.get("status", "")[:1]] += sample.value
+
+    @property
+    def answered(self) -> float:
+        """2xx: finished, broken off by the client, or failed in mid-stream."""
+        return self._counts["2"]
+
+    @property
+    def invalid(self) -> float:
+        return self._counts["4"]
+
+    @property
+    def failed(self) -> float:
+        """5xx: failures, and what a queue limit refused (503)."""
+        return self._counts["5"]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """http: None where vLLM's HTTP server is not counted, or its page is Ray's.
+
+    reasons: finished engine requests by finish reason; empty where the page has none.
+    """
+
+    page: VllmPage
+    model: str
+    reasons: Mapping[str, float]
+    http: Http | None
+    restart: Restart
+
+
+def http_of(page: VllmPage) -> Http | None:
+    if page.is_ray or not page.page.declared(HTTP_REQUESTS):
+        return None
+    return Http(page)
+
+
+def finished_by_model(page: VllmPage) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for sample in page.find(FINISHED).samples:
+        reasons = found.setdefault(model_of(sample), defaultdict(float))
+        reasons[sample.labels.get("finished_reason", "")] += sample.value
+    return found
+
+
+def total(page: VllmPage, name: str) -> float:
+    """Over all series of the name; 0 if there are none."""
+    return math.fsum(sample.value for sample in page.find(name).samples)

@@ -1,0 +1,29 @@
+"""Golden files: `pytest --update-golden` writes them anew, and the diff is the review."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares text, byte for byte, with the golden file of that name."""
+    update = request.config.getoption("--update-golden")
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if update:
+            path.write_bytes(text.encode())
+        assert path.exists(), f"no golden file {name}: make it with pytest --update-golden"
+        assert text == path.read_bytes().decode()
+
+    return check

@@ -1,0 +1,331 @@
+"""vLLM's pages, in engine-neutral terms: one value per fact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from vllm_pages import CAPTURES, ENGINE, LABELS, capture, gaps, observe, page, read, third_party
+
+from inferslo.exporters.engines import detect
+from inferslo.exporters.engines.vllm import Vllm
+from inferslo.exporters.exposition import parse
+from inferslo.exporters.reading import Histogram
+from inferslo.sidecar.publisher import render
+
+INF = math.inf
+SIGNALS = {
+    "ttft", "itl", "tpot", "e2e", "queue", "prefill", "decode", "tpot_moments", "itl_moments",
+    "requests_success", "requests_error", "requests_aborted", "requests_rejected",
+    "requests_timeout", "requests_empty", "kv_usage", "kv_capacity", "kv_tail_waste",
+    "preemptions", "prefix_cache", "tokens", "running", "waiting",
+}  # fmt: skip
+VLLM_CAPTURES = sorted(path.name for path in CAPTURES.glob("vllm-*.prom"))
+
+
+@pytest.mark.parametrize("name", VLLM_CAPTURES)
+def test_what_is_published_of_a_page(name: str, golden: Callable[[str, str], None]) -> None:
+    observation = Vllm(ENGINE).observe(capture(name), "0.32.0")
+    golden(name, render(observation.points).decode())
+
+
+@pytest.mark.parametrize("name", VLLM_CAPTURES)
+def test_every_signal_is_available_or_has_a_reason_and_a_remedy(name: str) -> None:
+    observation = observe(capture(name))
+    available = {
+        point.labels[1]: (point.labels[2], point.value)
+        for point in observation.points
+        if point.family.name == "inferslo_signal_available"
+    }
+    missing = gaps(observation)
+    assert available.keys() == SIGNALS
+    assert {signal for signal, (_, value) in available.items() if value == 0} == missing.keys()
+    assert all((source == "") == (value == 0) for source, value in available.values())
+    assert all(gap.reason and gap.remedy for gap in missing.values())
+
+
+@pytest.mark.parametrize("name", VLLM_CAPTURES)
+def test_a_page_is_recognised_as_vllms(name: str) -> None:
+    assert detect(capture(name)) == "vllm"
+
+
+@pytest.mark.parametrize("name", VLLM_CAPTURES)
+def test_every_value_says_where_it_came_from(name: str) -> None:
+    identity = ("engine_info", "engine_stats_enabled", "signal_available")
+    for point in observe(capture(name)).points:
+        assert point.origin or point.family.name.endswith(identity), point
+
+
+# --- several series of one thing
+
+
+def test_data_parallel_engines_add_up_and_kv_use_is_mean_and_max() -> None:
+    found = read(capture("vllm-made__dp2.prom"))
+    assert found["requests_running", "m"] == 21
+    assert found["requests_waiting", "m"] == 3
+    assert found["generation_tokens_total", "m"] == 384
+    assert found["requests_total", "m", "success", "engine"] == 150
+    assert found["kv_cache_usage_ratio", "m"] == 0.375
+    assert found["kv_cache_usage_max_ratio", "m"] == 0.5
+    assert found["kv_cache_capacity_tokens", "m"] == 32000
+    assert found["ttft_seconds", "m", "engine"] == Histogram((0.25, 1, INF), (80, 140, 155), 70)
+
+
+def test_one_sleeping_engine_of_two_is_not_awake() -> None:
+    assert read(capture("vllm-made__dp2.prom"))["engine_awake", "m"] == 0
+
+
+def test_engines_with_other_buckets_are_not_mixed() -> None:
+    lines = [
+        f'vllm:e2e_request_latency_seconds_{kind}{{engine="{engine}",model_name="m"{le}}} 1'
+        for engine, bound in (("0", "1.0"), ("1", "2.0"))
+        for kind, le in (("bucket", f',le="{bound}"'), ("bucket", ',le="+Inf"'), ("sum", ""))
+    ]
+    observation = observe(page(*lines))
+    assert "other buckets" in gaps(observation)["e2e"].reason
+    assert not any(point.family.name == "inferslo_e2e_seconds" for point in observation.points)
+
+
+def test_models_of_one_page_are_kept_apart() -> None:
+    found = read(capture("vllm-made__two-models.prom"))
+    assert found["requests_running", "a"] == 1
+    assert found["requests_running", "b"] == 2
+    assert found["requests_total", "b", "success", "engine"] == 20
+
+
+def test_http_counters_and_cache_config_are_of_no_one_of_several_models() -> None:
+    observation = observe(capture("vllm-made__two-models.prom"))
+    for signal in ("requests_error", "requests_aborted", "kv_capacity", "kv_tail_waste"):
+        assert "several models" in gaps(observation)[signal].reason
+
+
+# --- names over the versions
+
+
+def test_of_two_names_of_one_thing_only_the_first_counts() -> None:
+    found = read(capture("vllm-made__old-and-new-names.prom"))
+    assert found["kv_cache_usage_ratio", "m"] == 0.5
+    assert found["prefix_cache_queries_tokens_total", "m"] == 100
+    assert found["prefix_cache_hits_tokens_total", "m"] == 40
+    assert found["itl_seconds", "m", "engine"] == Histogram((0.01, 0.025, INF), (4, 9, 10), 0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("vllm:gpu_cache_usage_perc", "kv_cache_usage_ratio"),
+        ("vllm:gpu_prefix_cache_hits_total", "prefix_cache_hits_tokens_total"),
+        ("vllm:gpu_prefix_cache_queries_total", "prefix_cache_queries_tokens_total"),
+    ],
+)
+def test_an_old_name_alone_serves(name: str, published: str) -> None:
+    assert read(page(f"{name}{{{LABELS}}} 0.5"))[published, "m"] == 0.5
+
+
+def test_a_name_that_is_only_declared_does_not_hide_the_other() -> None:
+    found = read(
+        page(
+            "# TYPE vllm:kv_cache_usage_perc gauge",
+            f"vllm:gpu_cache_usage_perc{{{LABELS}}} 0.25",
+        )
+    )
+    assert found["kv_cache_usage_ratio", "m"] == 0.25
+
+
+def test_copies_under_another_prefix_are_left_out() -> None:
+    found = read(capture("vllm-made__kserve-duplicates.prom"))
+    assert found["requests_running", "m"] == 4
+    assert found["prompt_tokens_total", "m"] == 70
+    assert found["e2e_seconds", "m", "engine"] == Histogram((1, 10, INF), (3, 5, 6), 22)
+
+
+@pytest.mark.parametrize("prefix", ["vllm:", "kserve_vllm:", "ray_vllm_", "ray_vllm:"])
+def test_each_prefix_serves_alone(prefix: str) -> None:
+    assert read(page(f"{prefix}num_requests_running{{{LABELS}}} 4"))["requests_running", "m"] == 4
+
+
+def test_under_ray_the_name_decides_and_the_type_does_not() -> None:
+    found = read(capture("vllm-made__ray.prom"))
+    assert found["prompt_tokens_total", "m"] == 1500
+    assert found["generation_tokens_total", "m"] == 500  # exposed without _total
+    assert found["requests_running", "m"] == 3
+    assert found["kv_cache_usage_max_ratio", "m"] == 0.75
+    assert found["ttft_seconds", "m", "engine"] == Histogram((0.25, 1, INF), (25, 35, 40), 14)
+
+
+def test_under_ray_the_start_time_is_not_the_engines() -> None:
+    assert ("engine_start_time_seconds",) not in read(capture("vllm-made__ray.prom"))
+
+
+def test_v0_is_read_as_far_as_its_names_agree() -> None:
+    found = read(capture("vllm-made__v0.prom"))
+    assert found["itl_seconds", "m", "engine"] == Histogram(
+        (0.01, 0.025, INF), (500, 590, 594), 3.1
+    )
+    assert found["requests_total", "m", "success", "engine"] == 6
+    assert found["kv_cache_capacity_tokens", "m"] == 4574 * 16
+
+
+# --- what is not there
+
+
+def test_a_family_without_samples_is_unknown_and_never_zero() -> None:
+    observation = observe(capture("vllm-made__empty-families.prom"))
+    published = {point.family.name for point in observation.points}
+    assert published == {
+        "inferslo_engine_info", "inferslo_engine_resets_total", "inferslo_engine_stats_enabled",
+        "inferslo_signal_available",
+    }  # fmt: skip
+    assert gaps(observation)["running"].reason == (
+        "vllm:num_requests_running is declared but has no sample"
+    )
+
+
+def test_disabled_statistics_are_recognised_and_said() -> None:
+    observation = observe(capture("vllm-made__disable-log-stats.prom"))
+    gap = gaps(observation)["ttft"]
+    assert "--disable-log-stats" in gap.reason
+    assert gap.remedy == "start vLLM without --disable-log-stats"
+    found = read(capture("vllm-made__disable-log-stats.prom"))
+    assert found["engine_stats_enabled",] == 0
+    assert found["requests_total", "", "error", "derived"] == 2
+    assert found["requests_total", "", "invalid", "engine"] == 3
+    assert found["engine_start_time_seconds",] == 1.79e9
+
+
+def test_a_missing_version_of_vllm_is_named() -> None:
+    observation = observe(capture("vllm-made__old-and-new-names.prom"))
+    assert gaps(observation)["tpot"].remedy == "use vLLM 0.11 or newer"
+    assert "0.32" in gaps(observation)["requests_rejected"].remedy
+
+
+# --- histograms
+
+
+def test_bounds_are_sorted_numbers_and_come_from_the_page() -> None:
+    found = read(
+        page(
+            f'vllm:request_queue_time_seconds_bucket{{{LABELS},le="+Inf"}} 9',
+            f'vllm:request_queue_time_seconds_bucket{{{LABELS},le="10"}} 8',
+            f'vllm:request_queue_time_seconds_bucket{{{LABELS},le="0.05"}} 2',
+            f"vllm:request_queue_time_seconds_sum{{{LABELS}}} -1.5",
+        )
+    )
+    assert found["queue_seconds", "m", "engine"] == Histogram((0.05, 10, INF), (2, 8, 9), -1.5)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (['_bucket{model_name="m",le="1.0"} 1', '_sum{model_name="m"} 1'], 'no bucket le="+Inf"'),
+        (['_bucket{model_name="m",le="+Inf"} 1'], "no _sum"),
+        (['_bucket{model_name="m",le="+Inf"} NaN', '_sum{model_name="m"} 1'], "not a number"),
+        (['_bucket{model_name="m",le="one"} 1', '_sum{model_name="m"} 1'], "without a number"),
+    ],
+)
+def test_a_histogram_from_which_nothing_follows_is_a_gap(lines: list[str], reason: str) -> None:
+    observation = observe(
+        page(*(f"vllm:request_time_per_output_token_seconds{line}" for line in lines))
+    )
+    assert reason in gaps(observation)["tpot"].reason
+    assert reason in gaps(observation)["tpot_moments"].reason
+
+
+def test_a_gauge_that_is_not_a_number_is_a_gap() -> None:
+    observation = observe(page(f"vllm:num_requests_running{{{LABELS}}} NaN"))
+    assert "not a number" in gaps(observation)["running"].reason
+
+
+# --- restarts
+
+
+def itl_page(count: float, start: float | None = 1.79e9) -> list[str]:
+    name = "vllm:inter_token_latency_seconds"
+    lines = [
+        f'{name}_bucket{{{LABELS},le="0.01"}} {count}',
+        f'{name}_bucket{{{LABELS},le="+Inf"}} {count}',
+        f"{name}_sum{{{LABELS}}} {count * 0.005}",
+        f"vllm:generation_tokens_total{{{LABELS}}} {count}",
+    ]
+    return lines + ([f"process_start_time_seconds {start}"] if start else [])
+
+
+def test_counters_that_fall_are_a_restart_and_are_passed_on_as_they_are() -> None:
+    found = read(page(*itl_page(100, None)), page(*itl_page(7, None)))
+    assert found["engine_resets_total",] == 1
+    assert found["generation_tokens_total", "m"] == 7
+
+
+def test_a_new_start_time_is_a_restart_even_if_no_counter_fell() -> None:
+    found = read(page(*itl_page(100)), page(*itl_page(100, 1.79e9 + 60)))
+    assert found["engine_resets_total",] == 1
+    assert found["itl_moment_n_total", "m", "derived"] == 200
+
+
+def test_counters_that_grow_or_stand_still_are_no_restart() -> None:
+    found = read(page(*itl_page(100)), page(*itl_page(100)), page(*itl_page(130)))
+    assert found["engine_resets_total",] == 0
+
+
+def test_derived_moments_go_on_over_a_restart() -> None:
+    pages = [page(*itl_page(count, None)) for count in (100, 7, 9)]
+    assert read(*pages)["itl_moment_n_total", "m", "derived"] == 109
+
+
+def test_a_sidecar_that_starts_late_counts_moments_from_then() -> None:
+    pages = [page(*itl_page(count)) for count in (100, 130)]
+    assert read(*pages[:1], count_first=False)["itl_moment_n_total", "m", "derived"] == 0
+    assert read(*pages, count_first=False)["itl_moment_n_total", "m", "derived"] == 30
+
+
+# --- recorded by others
+
+
+def test_three_scrapes_of_one_server_move_on() -> None:
+    names = [f"vllm__0.11-2025-11-03-seq__{i}.prom" for i in (1, 2, 3)]
+    pages = [parse(third_party(name)) for name in names]
+    model = "Qwen/Qwen2.5-3B-Instruct"
+    for i, success in ((1, 19), (2, 20), (3, 21)):
+        found = read(*pages[:i])
+        assert found["requests_total", model, "success", "engine"] == success
+        assert found["requests_total", model, "aborted", "derived"] == 0
+        assert found["engine_resets_total",] == 0
+        assert found["tpot_moment_n_total", model, "derived"] == success
+
+
+def test_others_decode_pod_has_no_aborts() -> None:
+    found = read(parse(third_party("vllm__2026-07-kserve-pd-decode__1.prom")))
+    assert found["requests_total", "TinyLlama", "success", "engine"] == 11208
+    assert found["requests_total", "TinyLlama", "aborted", "derived"] == 0
+
+
+def test_others_data_parallel_page() -> None:
+    found = read(parse(third_party("vllm__0.30-dp2-shape__1.prom")))
+    model = "llama-3.1-8b-instruct"
+    assert found["requests_running", model] == 21
+    assert found["kv_cache_usage_ratio", model] == 0.375
+    assert found["requests_total", model, "success", "engine"] == 150
+
+
+def test_others_page_under_ray() -> None:
+    page = parse(third_party("vllm__ray-2.32-2024-12__1.prom"))
+    assert detect(page) == "vllm"
+    found = read(page)
+    model = "neuralmagic/Meta-Llama-3.1-70B-Instruct-FP8"
+    assert found["generation_tokens_total", model] == 300
+    assert found["preemptions_total", "facebook/opt-125m"] == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vllm__0.5.4-2024-08__1.prom",
+        "vllm__0.11-2025-11-06__3.prom",
+        "vllm__functionary-empty-2024-10__1.prom",
+    ],
+)
+def test_others_old_and_empty_pages_are_read(name: str) -> None:
+    page = parse(third_party(name))
+    assert detect(page) == "vllm"
+    assert {gap.signal for gap in observe(page).gaps} <= SIGNALS
