@@ -71,7 +71,7 @@ def _read_table(path: Path, found: Mapping[bytes, ServerPort]) -> None:
 
 
 def _count(columns: Sequence[bytes], found: Mapping[bytes, ServerPort]) -> None:
-    _, local, _, state, queues, *_, inode = columns[:10]
+    local, state, queues, inode = columns[1], columns[3], columns[4], columns[9]
     port = found.get(local.partition(b":")[2])
     if port is None:  # the needle was the port of the other side
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
@@ -67,8 +68,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             "hasty": {"api_base": other.url, "timeout": 1},
             "patient": {"api_base": other.url, "num_retries": 1},
         }
-        with LiteLlmProxy(tmp_path_factory.mktemp("litellm"), config(models)) as proxy:
-            yield tell(proxy, primary, backup, other)
+        with (
+            LiteLlmProxy(tmp_path_factory.mktemp("litellm"), config(models)) as proxy,
+            closing(HttpFetcher(deadline=PATIENCE, bearer_token=proxy.key)) as fetcher,
+        ):
+            source = GatewaySource("proxy", proxy.url, fetcher)
+            yield tell(proxy, source, primary, backup, other)
 
 
 def config(models: Mapping[str, Mapping[str, object]]) -> Mapping[str, object]:
@@ -87,11 +92,14 @@ def config(models: Mapping[str, Mapping[str, object]]) -> Mapping[str, object]:
     }
 
 
-def tell(proxy: LiteLlmProxy, primary: Upstream, backup: Upstream, other: Upstream) -> Story:
+def tell(
+    proxy: LiteLlmProxy,
+    source: GatewaySource,
+    primary: Upstream,
+    backup: Upstream,
+    other: Upstream,
+) -> Story:
     story = Story(proxy.url)
-    source = GatewaySource(
-        "proxy", proxy.url, HttpFetcher(deadline=PATIENCE, bearer_token=proxy.key)
-    )
 
     def ask(times: int, model: str, prompt: str) -> None:
         for _ in range(times):
@@ -215,6 +223,6 @@ def test_the_state_of_a_model_follows_its_outage_and_its_recovery(story: Story) 
 
 
 def test_a_reader_without_the_key_is_told_so(story: Story) -> None:
-    with pytest.raises(SourceError) as error:
-        GatewaySource("proxy", story.url, HttpFetcher(deadline=PATIENCE)).observe()
+    with closing(HttpFetcher(deadline=PATIENCE)) as fetcher, pytest.raises(SourceError) as error:
+        GatewaySource("proxy", story.url, fetcher).observe()
     assert error.value.kind is ErrorKind.UNAUTHORIZED
