@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import random
+import sys
 import threading
 import time
 import urllib.parse
@@ -50,9 +51,15 @@ class Common(TypedDict, total=False):
 
 
 class _Answer(NamedTuple):
+    """status: 0 if none came; text then says why."""
+
     status: int
     retry_after: float
     text: str
+
+    @property
+    def fault(self) -> str:
+        return f"HTTP {self.status}: {self.text[:300]!r}" if self.status else self.text
 
 
 class EventClient:
@@ -101,6 +108,7 @@ class EventClient:
         self._fault: str | None = None
         self._sent = 0
         self._dropped = 0
+        self._in_hand = 0  # events of the batch that the thread is delivering
 
     @property
     def sent(self) -> int:
@@ -109,7 +117,7 @@ class EventClient:
 
     @property
     def dropped(self) -> int:
-        """Events lost: queue full, not JSON, refused by the sidecar, or left at `close`."""
+        """Events lost: queue full, not JSON, refused, or not acknowledged when `close` gave up."""
         return self._dropped
 
     def agent_turn(self, outcome: str, **common: Unpack[Common]) -> None:
@@ -151,11 +159,14 @@ class EventClient:
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
         with self._changed:
-            self._drop(len(self._queue), "closed")
+            self._drop(len(self._queue) + self._in_hand, "closed")
             self._queue.clear()
+            self._in_hand = 0
         atexit.unregister(self.close)
 
     def _put(self, type: str, common: Common, **own: object) -> None:
+        if sys.is_finalizing():
+            return  # a finaliser calls; the lock may be with a thread that will never run again
         try:
             # Not a counter: forked children would go on from the same number.
             event: dict[str, Any] = {"id": os.urandom(16).hex(), **common, **own, "type": type}
@@ -202,8 +213,8 @@ class EventClient:
                 lambda: len(self._queue) >= self._batch_size or self._closed_at is not None,
                 self._flush_seconds,
             )
-            size = min(len(self._queue), self._batch_size)
-            return [self._queue.popleft() for _ in range(size)]
+            self._in_hand = min(len(self._queue), self._batch_size)
+            return [self._queue.popleft() for _ in range(self._in_hand)]
 
     def _deliver(self, batch: list[str]) -> None:
         """Tries until the sidecar has taken or refused the batch, or the time to close is up."""
@@ -215,14 +226,14 @@ class EventClient:
                 self._deliver(batch[:middle])
                 return self._deliver(batch[middle:])
             if answer.status in _HOPELESS:
-                return self._drop(len(batch), f"HTTP {answer.status}: {answer.text[:300]}")
-            if answer.status in (200, 207) and self._settle(len(batch), answer.text):
+                return self._settle(0, len(batch), answer.fault)
+            if answer.status in (200, 207) and self._understood(len(batch), answer.text):
                 return self._note(None)
-            self._note(f"HTTP {answer.status}: {answer.text[:300]}")
+            self._note(answer.fault)
             # Random, so that many applications do not all come back at once.
             pause = min(2 * pause, _LONGEST_PAUSE) * random.uniform(0.7, 1.0)  # noqa: S311
             if not self._pause(max(pause, answer.retry_after)):
-                return self._drop(len(batch), "closed")
+                return self._settle(0, len(batch), "closed")
 
     def _post(self, batch: list[str]) -> _Answer:
         body = f'{{"events":[{",".join(batch)}]}}'.encode()
@@ -236,23 +247,29 @@ class EventClient:
                 response = connection.getresponse()
                 text = response.read(_MAX_ANSWER).decode(errors="replace")
                 return _Answer(response.status, _seconds(response.headers["Retry-After"]), text)
-        except Exception as error:  # noqa: BLE001 - the thread must outlive any fault of the network
+        except Exception as error:  # noqa: BLE001 - the thread must outlive any fault
             return _Answer(0, 0.0, repr(error))
 
-    def _settle(self, size: int, text: str) -> bool:
+    def _understood(self, size: int, text: str) -> bool:
         """Counts what became of a batch; False if the answer is not one of a sidecar."""
         try:
             answer = json.loads(text)
             sent, invalid = answer["accepted"] + answer["duplicate"], answer["invalid"]
             reason = next((item["error"] for item in answer["items"] if "error" in item), "")
-        except (ValueError, KeyError, TypeError):
+            if sent + invalid != size:
+                return False
+        except Exception:  # noqa: BLE001 - the thread must outlive any answer
             return False
-        if sent + invalid != size:
-            return False
-        with self._changed:
-            self._sent += sent
-        self._drop(invalid, f"refused: {reason}")
+        self._settle(sent, invalid, f"refused: {reason}")
         return True
+
+    def _settle(self, sent: int, dropped: int, reason: str) -> None:
+        """Counts the end of events in hand, unless `close` has given them up already."""
+        with self._changed:
+            if self._in_hand:
+                self._in_hand -= sent + dropped
+                self._sent += sent
+                self._drop(dropped, reason)
 
     def _pause(self, seconds: float) -> bool:
         """Waits, or until close is called; False once its time is up."""

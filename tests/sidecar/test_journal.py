@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import resource
@@ -6,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "events.db"
 
 
-@contextmanager
-def opened(path: Path, memory: Memory | None = None, clock: Clock | None = None) -> Iterator[Journal]:
+@contextlib.contextmanager
+def opened(
+    path: Path, memory: Memory | None = None, clock: Clock | None = None
+) -> Iterator[Journal]:
     journal = Journal(path, memory=memory, clock=clock or Clock())
     try:
         yield journal
@@ -72,9 +74,10 @@ def test_every_commit_is_synced_to_disk(path: Path) -> None:
 def test_a_transaction_that_fails_leaves_nothing(path: Path) -> None:
     with opened(path) as journal:
         write(journal, 1, "a")
-        with pytest.raises(ZeroDivisionError), journal.transaction():
+        with contextlib.suppress(ZeroDivisionError), journal.transaction():
             journal.remember("b")
-            journal.save({TURNS: 1 // 0})
+            journal.save({TURNS: 2})
+            raise ZeroDivisionError
         assert journal.totals() == {TURNS: 1}
         assert write(journal, 2, "b") == [True]
 
@@ -232,7 +235,7 @@ def test_two_that_start_at_once_do_not_replace_each_other(path: Path) -> None:
     assert sorted(inodes) == ["", f"{path.stat().st_ino}\n"]
 
 
-@contextmanager
+@contextlib.contextmanager
 def files_no_larger_than(size: int) -> Iterator[None]:
     """The kernel refuses every write beyond `size` bytes, as a full disk does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
