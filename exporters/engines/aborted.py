@@ -42,8 +42,8 @@ class Aborted:
         if not traffic.reasons:
             draft.missing(page.gap(SIGNAL, [FINISHED], "use vLLM 0.8.5 or newer"))
         elif page.counts_aborts:
-            value = traffic.reasons.get("abort", 0.0)
-            _publish(draft, traffic, value, Origin.ENGINE, f"{page.find(FINISHED).name} abort")
+            origin = f"{page.find(FINISHED).name} abort"
+            _publish(draft, traffic, traffic.finished("abort"), Origin.ENGINE, origin)
         elif traffic.http is not None:
             self._by_http(traffic, traffic.http, draft)
         else:
@@ -81,6 +81,7 @@ class _SeveralPerResponse:
     """Notices HTTP requests that make several engine requests: lists of prompts, beam search.
 
     Then more have finished than were answered, with nothing in flight, and still so a page later.
+    A client that reads slowly can look the same, but only until it has read all.
     """
 
     GAP = (
@@ -90,22 +91,33 @@ class _SeveralPerResponse:
 
     def __init__(self) -> None:
         self._found = False
-        self._below_zero: float | None = None
+        self._most = 0.0
+        self._previous: float | None = None
 
     def seen(self, page: VllmPage, ahead: float, restart: Restart) -> bool:
         if restart is not Restart.NONE:
-            self._found = False
+            self._found, self._most, self._previous = False, 0.0, None
         in_flight = total(page, "num_requests_running") + total(page, "num_requests_waiting")
-        below_zero = ahead if ahead < 0 and in_flight == 0 else None
-        self._found |= below_zero is not None and below_zero == self._below_zero
-        self._below_zero = below_zero
+        same = ahead == self._previous
+        if ahead >= self._most:
+            self._found = False
+        elif same and in_flight == 0:
+            self._found = True
+        if same:
+            self._most = max(self._most, ahead)
+        self._previous = ahead
         return self._found
 
 
 def _accounted(traffic: Traffic) -> float:
-    """Those that the engine itself aborted (paused, or refused by its connector) are answered 2xx
-    as well, and count as aborted."""
-    return math.fsum(traffic.reasons.values()) - traffic.reasons.get("abort", 0.0)
+    """Engine requests finished, but those aborted or answered 5xx: the rest are answered 2xx.
+
+    Those that the engine itself aborted (paused, refused by its connector) count as aborted. Of
+    failures, as many as there are 5xx are taken to be answered so; others broke off a stream.
+    Thus 2xx + 5xx = success + error + aborted, whatever the shares.
+    """
+    failed = min(traffic.finished("error"), traffic.failed_responses)
+    return math.fsum(traffic.reasons.values()) - traffic.finished("abort") - failed
 
 
 def _publish(draft: Draft, traffic: Traffic, value: float, source: Origin, origin: str) -> None:

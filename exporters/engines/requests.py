@@ -47,21 +47,20 @@ class Requests:
             return
         model = models[0] if models else ""
         reasons = finished_by_model(page).get(model, {})
-        traffic = Traffic(page, model, reasons, http_of(page), restart)
+        rejected = total(page, _REJECTIONS)
+        traffic = Traffic(page, model, reasons, rejected, http_of(page), restart)
         self._failed(traffic, draft)
         self._aborted.observe(traffic, draft)
 
     def _failed(self, traffic: Traffic, draft: Draft) -> None:
-        page, http = traffic.page, traffic.http
+        http = traffic.http
         if http is None:
             _failed_by_reason(traffic, draft)
             return
         # An answer that fails is seen by HTTP, a stream that fails half-way by its finish reason
         # alone, and many are seen by both: the greater of the two counts none twice.
-        by_http = http.failed - total(page, _REJECTIONS)
-        value = self._errors.update(
-            max(by_http, traffic.reasons.get("error", 0.0)), traffic.restart
-        )
+        failed = max(traffic.failed_responses, traffic.finished("error"))
+        value = self._errors.update(failed, traffic.restart)
         if not http.seen:
             draft.missing(Gap("requests_error", *NO_REQUEST_YET))
             return

@@ -58,13 +58,23 @@ class Traffic:
     """http: None where vLLM's HTTP server is not counted, or its page is Ray's.
 
     reasons: finished engine requests by finish reason; empty where the page has none.
+    rejected: those that a queue limit refused, which HTTP counts as 5xx.
     """
 
     page: VllmPage
     model: str
     reasons: Mapping[str, float]
+    rejected: float
     http: Http | None
     restart: Restart
+
+    def finished(self, reason: str) -> float:
+        return self.reasons.get(reason, 0.0)
+
+    @property
+    def failed_responses(self) -> float:
+        """5xx that no queue limit made; 0 where HTTP is not counted."""
+        return max(self.http.failed - self.rejected, 0.0) if self.http else 0.0
 
 
 def http_of(page: VllmPage) -> Http | None:

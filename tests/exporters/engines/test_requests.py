@@ -179,6 +179,30 @@ def test_before_the_first_request_aborted_is_unknown_and_then_complete() -> None
     assert aborted(unused, unused, used, used, count_first=False) == 3
 
 
+def test_failures_answered_5xx_hide_no_abort() -> None:
+    assert aborted(traffic_page(ok=10, stop=8, failed=3, error=3)) == 2
+
+
+def test_every_response_is_a_success_an_error_or_an_abort() -> None:
+    """Three streams failed half-way while two other requests were answered 5xx."""
+    found = read(traffic_page(ok=10, stop=6, failed=7, rejected=5, error=3))
+    bad = outcome(found, "error") + outcome(found, "aborted")
+    assert bad + outcome(found, "success", "engine") == 10 + 7 - 5
+
+
+def test_lists_of_prompts_are_noticed_behind_earlier_aborts() -> None:
+    before = traffic_page(ok=50, stop=40)
+    after = traffic_page(ok=54, stop=52)
+    observation = observe(before, before, after, after)
+    assert "several engine requests" in gaps(observation)["requests_aborted"].reason
+
+
+def test_a_slow_reader_is_no_list_of_prompts_for_good() -> None:
+    slow = traffic_page(ok=9, stop=10)
+    assert "requests_aborted" in gaps(observe(slow, slow))
+    assert aborted(slow, slow, traffic_page(ok=10, stop=10)) == 0
+
+
 def test_lists_of_prompts_are_noticed_and_nothing_is_published() -> None:
     several = traffic_page(ok=4, stop=12)
     assert ("requests_total", "m", "aborted", "derived") in read(several)
