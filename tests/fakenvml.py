@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from inferslo.exporters.reading import Observation
@@ -155,6 +156,11 @@ class FakeNvml:
         """The calls made so far, as "CALL SUBJECT"."""
         log = Path(f"{self.path}.log")
         return log.read_text().splitlines() if log.exists() else []
+
+    def await_call(self, call: str) -> None:
+        """Returns once the last call that another thread made is this one."""
+        while self.calls()[-1:] != [call]:
+            time.sleep(0.005)
 
     def environment(self, library: Path) -> dict[str, str]:
         """For a process that is to find this machine by the name libnvidia-ml.so.1."""

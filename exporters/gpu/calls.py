@@ -11,7 +11,7 @@ import pynvml
 
 from ..names import Family
 from ..reading import Gap, Point
-from .errors import ABSENT, GONE, NO_PERMISSION, NOT_SUPPORTED, DriverError, gap
+from .errors import ABSENT, GONE, NO_PERMISSION, NOT_SUPPORTED, DriverError, gap, return_code
 
 Call = tuple[str, Callable[[], Any]]
 
@@ -70,7 +70,7 @@ class Calls:
             try:
                 return function()
             except pynvml.NVMLError as error:
-                failed = name, int(error.value)
+                failed = name, return_code(error)
             finally:
                 self.seconds[name] = self.seconds.get(name, 0.0) + self._clock() - began
             if failed[1] not in ABSENT:

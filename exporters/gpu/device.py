@@ -13,7 +13,7 @@ from .. import names
 from ..reading import Gap, Observation, Point, SourceError
 from . import mig, telemetry
 from .calls import Calls, Value
-from .errors import DriverError
+from .errors import DriverError, return_code
 from .fields import read_fields, read_links
 from .session import Session
 
@@ -124,8 +124,8 @@ class DeviceSource:
             handle = pynvml.nvmlDeviceGetHandleByUUID(known) if known else self._claim()
             return _Gpu(generation, handle, str(pynvml.nvmlDeviceGetName(handle)))
         except pynvml.NVMLError as error:
-            self._count_error(error.value)
-            raise DriverError(error.value, f"to find GPU {self._label}") from None
+            self._count_error(return_code(error))
+            raise DriverError(return_code(error), f"to find GPU {self._label}") from None
 
     def _claim(self) -> Any:
         """The GPU at our index, or, if another source has it since before, one that none has."""
@@ -138,7 +138,7 @@ class DeviceSource:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_NOT_FOUND)
 
     def _count_error(self, code: int) -> None:
-        self._session.count_error(code, self._label, self._uuid)
+        self._session.count_error(code, self._label)
 
     def _slow_facts(self, handle: Any) -> _Slow:
         now = self._clock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..reading import ErrorKind, Gap, SourceError
 
@@ -80,6 +81,11 @@ _EXPECTED: Mapping[str, str] = {
     "nvmlDeviceGetMemoryInfo_v2": "driver R510 or newer; until then `used` includes it",
     "nvmlDeviceGetUtilizationRates": "expected under MIG: NVML has no utilisation of a part",
 }
+
+
+def return_code(error: Any) -> int:
+    """Of a pynvml.NVMLError, which sets `value` where type checkers do not see it."""
+    return int(error.value)
 
 
 class DriverError(SourceError):

@@ -13,7 +13,7 @@ import pynvml
 
 from ..names import GPU_XID_EVENTS, GPU_XID_LAST
 from ..reading import Gap, Observation, Point, SourceError
-from .errors import ABSENT, TIMEOUT, gap
+from .errors import ABSENT, TIMEOUT, gap, return_code
 from .session import Session
 
 _PAUSE_WITHOUT_EVENTS = 2.0
@@ -73,9 +73,9 @@ class XidSource:
             self._register(generation)
             self._receive()
         except pynvml.NVMLError as error:
-            self._session.count_error(error.value)
+            self._session.count_error(return_code(error))
             self._forget()
-            return [gap(GPU_XID_EVENTS.name, "nvmlEventSetWait", error.value)]
+            return [gap(GPU_XID_EVENTS.name, "nvmlEventSetWait", return_code(error))]
         return []
 
     def _register(self, generation: int) -> None:
@@ -95,9 +95,11 @@ class XidSource:
             handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
             pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, self._set)
         except pynvml.NVMLError as error:
-            if error.value not in ABSENT:
-                self._session.count_error(error.value, label, uuid)
-            self._gaps[uuid] = gap(f"{GPU_XID_EVENTS.name} of GPU {label}", call, error.value)
+            if return_code(error) not in ABSENT:
+                self._session.count_error(return_code(error), label)
+            self._gaps[uuid] = gap(
+                f"{GPU_XID_EVENTS.name} of GPU {label}", call, return_code(error)
+            )
         else:
             self._gpus[_address(handle)] = label, uuid
 
@@ -105,9 +107,9 @@ class XidSource:
         if not self._gpus:
             return
         try:
-            event = pynvml.nvmlEventSetWait(self._set, int(self._wait * 1000))
+            event: Any = pynvml.nvmlEventSetWait(self._set, int(self._wait * 1000))
         except pynvml.NVMLError as error:
-            if error.value != TIMEOUT:
+            if return_code(error) != TIMEOUT:
                 raise
             return
         gpu = self._gpus.get(_address(event.device))

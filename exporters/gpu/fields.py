@@ -76,8 +76,6 @@ FIELDS: Sequence[Field] = (
     _clock_event(pynvml.NVML_FI_DEV_PERF_POLICY_POWER, "sw_power_cap"),
     _clock_event(pynvml.NVML_FI_DEV_PERF_POLICY_THERMAL, "thermal"),
     _clock_event(pynvml.NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, "sync_boost"),
-    _clock_event(pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, "sw_thermal_slowdown"),
-    _clock_event(pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, "hw_thermal_slowdown"),
     # NVIDIA moved these three: 251 to 253 in drivers 575 and 580, where 269 to 271 are settings of
     # power smoothing; releases of nvidia-ml-py differ likewise. So neither its names nor a guess.
     _clock_event(269, "sw_thermal_slowdown", driver=590),

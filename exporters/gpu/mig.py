@@ -12,6 +12,7 @@ import pynvml
 
 from ..names import GPU_INFO
 from .calls import Calls
+from .errors import NOT_FOUND, return_code
 
 _PROFILE = re.compile(r"MIG (\S+)$")
 
@@ -56,10 +57,9 @@ def _devices(calls: Calls, handle: Any) -> Iterator[Any]:
     for index in range(most or 0):
         try:
             yield pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
-        except pynvml.NVMLError_NotFound:  # a slot that is free
-            continue
         except pynvml.NVMLError as error:
-            calls.miss([GPU_INFO], call, int(error.value))
+            if return_code(error) != NOT_FOUND:  # a slot that is free
+                calls.miss([GPU_INFO], call, return_code(error))
 
 
 def _part(device: Any) -> Part:

@@ -22,7 +22,7 @@ from ..reading import (
     SourceError,
 )
 from .device import DeviceSource
-from .errors import UNKNOWN, DriverError
+from .errors import UNKNOWN, DriverError, return_code
 from .events import XidSource
 from .session import Session
 
@@ -129,9 +129,9 @@ class NvmlRoot:
             with self._session.borrow():
                 count = int(pynvml.nvmlDeviceGetCount())
         except pynvml.NVMLError as error:
-            self._session.count_error(error.value)
+            self._session.count_error(return_code(error))
             self._session.suspect = True
-            raise DriverError(error.value, "nvmlDeviceGetCount") from None
+            raise DriverError(return_code(error), "nvmlDeviceGetCount") from None
         self._most = max(self._most, count)
         return count
 

@@ -17,7 +17,7 @@ import pynvml
 
 from ..names import GPU_ERRORS
 from ..reading import ErrorKind, Point, SourceError
-from .errors import DriverError
+from .errors import DriverError, return_code
 
 
 class Session:
@@ -34,7 +34,7 @@ class Session:
         self._changing = False
         self._opened = False
         self._labels: dict[str, str] = {}
-        self._errors: Counter[tuple[str, str, int]] = Counter()
+        self._errors: Counter[tuple[str, int]] = Counter()
         self.generation = 0
         self.driver_version = ""
         self.suspect = False
@@ -72,9 +72,9 @@ class Session:
         """
         if not self._begin_change():
             return False
+        call = "nvmlInit"
         try:
             self._shutdown()
-            call = "nvmlInit"
             pynvml.nvmlInit()
             call = "nvmlSystemGetDriverVersion"
             self.driver_version = str(pynvml.nvmlSystemGetDriverVersion())
@@ -82,8 +82,8 @@ class Session:
             self.suspect = False
             self._opened = True
         except pynvml.NVMLError as error:
-            self.count_error(error.value)
-            raise DriverError(error.value, call) from None
+            self.count_error(return_code(error))
+            raise DriverError(return_code(error), call) from None
         finally:
             self._end_change()
         return True
@@ -108,15 +108,19 @@ class Session:
         with self._turn:
             return dict(self._labels)
 
-    def count_error(self, code: int, gpu: str = "", uuid: str = "") -> None:
+    def count_error(self, code: int, gpu: str = "") -> None:
+        """A driver call failed; `gpu` is the label of the GPU that it was about."""
         with self._turn:
-            self._errors[gpu, uuid, code] += 1
+            self._errors[gpu, code] += 1
 
     def error_points(self) -> list[Point]:
         """Counted here and not in the sources, because a lost GPU publishes nothing itself."""
         with self._turn:
-            errors = sorted(self._errors.items())
-        return [Point(GPU_ERRORS, (g, u, str(code)), float(n)) for (g, u, code), n in errors]
+            uuids = {label: uuid for uuid, label in self._labels.items()}
+            return [
+                Point(GPU_ERRORS, (gpu, uuids.get(gpu, ""), str(code)), float(n))
+                for (gpu, code), n in sorted(self._errors.items())
+            ]
 
     def _begin_change(self) -> bool:
         with self._turn:
