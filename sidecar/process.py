@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import platform
 import signal
 import socket
@@ -112,7 +113,7 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         listener = socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
         raise StartError(
-            f"cannot listen on {settings.listen}: {error.strerror}; choose another --listen"
+            f"cannot listen on {settings.listen}: {os.strerror(error.errno)}; choose another --listen"
         ) from error
     with listener:
         yield listener

@@ -36,7 +36,7 @@ def add_sources(settings: Settings, add: Add) -> tuple[Gap, ...]:
         add(
             GatewaySource(
                 gateway.name,
-                gateway.metrics_url,
+                gateway.url,
                 _fetcher(settings, gateway),
                 settings.poll_interval,
                 _patience(settings),

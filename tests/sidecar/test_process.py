@@ -1,0 +1,204 @@
+"""The whole process as a user starts it: bad engines, signals, exit codes, what it logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from badserver import BadServer
+from prometheus_client.parser import text_string_to_metric_families
+
+CAPTURE = Path(__file__).parents[1] / "captures" / "vllm-0.32.0__mid-overload.prom"
+PATIENCE = 60.0
+
+
+class Running:
+    """A sidecar process. `lines` are its log; `value` reads one series of its /metrics."""
+
+    def __init__(self, journal: Path, *arguments: str) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-m", "inferslo.sidecar", "sidecar", "--log-format", "json",
+                "--listen", f"127.0.0.1:{self.port}", "--events-journal", str(journal),
+                "--gpu", "off", *arguments,
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={k: v for k, v in os.environ.items() if not k.startswith("INFERSLO_")},
+        )  # fmt: skip
+
+    def samples(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+        text = httpx.get(self.url + "/metrics", timeout=10).text
+        return {
+            (s.name, tuple(sorted(s.labels.items()))): s.value
+            for family in text_string_to_metric_families(text)
+            for s in family.samples
+        }
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.samples().get((name, tuple(sorted(labels.items()))))
+
+    def wait_until_up(self) -> None:
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self.process.communicate()[1]
+        try:
+            return httpx.get(self.url + "/healthz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def stop(self, sign: signal.Signals = signal.SIGTERM) -> tuple[int, list[dict[str, Any]]]:
+        self.process.send_signal(sign)
+        log = self.process.communicate(timeout=PATIENCE)[1]
+        return self.process.returncode, [json.loads(line) for line in log.splitlines()]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < ends, f"did not happen within {PATIENCE:g} s"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    running: list[Running] = []
+
+    def start(*arguments: str) -> Running:
+        running.append(Running(tmp_path / "events.db", *arguments))
+        running[-1].wait_until_up()
+        return running[-1]
+
+    yield start
+    for one in running:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
+
+
+Start = Callable[..., Running]
+
+BAD = {
+    "500": "status",
+    "401": "unauthorized",
+    "html": "not_metrics",
+    "json": "not_metrics",
+    "big": "too_large",
+    "gzip-bomb": "too_large",
+    "half": "truncated",
+    "slow": "timeout",
+    "hang": "timeout",
+    "redirect-other": "redirect",
+}
+
+
+def test_every_bad_engine_gets_its_kind_and_the_good_one_is_not_touched(
+    start: Start, tmp_path: Path
+) -> None:
+    with BadServer(tmp_path, CAPTURE.read_bytes()) as server:
+        engines = {"good": server.url, "zipped": server.url + "/gzip"}
+        engines |= {name: f"{server.url}/{name}" for name in BAD}
+        engines |= {"certificate": server.tls_url, "nobody": "http://127.0.0.1:1"}
+        flags = [flag for name, url in engines.items() for flag in ("--engine", f"{name}={url}")]
+        sidecar = start(*flags, "--read-deadline", "8s")
+        kinds = BAD | {"certificate": "tls", "nobody": "refused"}
+
+        def counted(engine: str, kind: str) -> bool:
+            errors = sidecar.value("inferslo_source_errors_total", source=engine, kind=kind)
+            return errors is not None
+
+        until(lambda: all(counted(engine, kind) for engine, kind in kinds.items()))
+        samples = sidecar.samples()
+        error_kinds = {
+            (dict(labels)["source"], dict(labels)["kind"])
+            for name, labels in samples
+            if name == "inferslo_source_errors_total"
+        }
+        published = {dict(labels).get("engine") for name, labels in samples if "ttft" in name}
+
+        assert error_kinds == set(kinds.items())
+        assert published == {"good", "zipped"}
+        assert samples["inferslo_engine_up", (("engine", "good"),)] == 1.0
+        assert all(samples["inferslo_engine_up", (("engine", bad),)] == 0.0 for bad in kinds)
+        assert httpx.get(sidecar.url + "/healthz").status_code == 200
+        # Fourteen engines, two of which send 200 MB.
+        assert samples["process_resident_memory_bytes", ()] < 200e6
+        code, log = sidecar.stop()
+
+    assert code == 0
+    down = [line["source"] for line in log if line["event"] == "source down"]
+    assert sorted(down) == sorted({*kinds}), "one line per state change, never one per poll"
+
+
+def test_an_event_is_taken_published_and_there_after_a_restart(start: Start) -> None:
+    turn = {"type": "agent_turn", "outcome": "success", "app": "shop", "model_name": "m"}
+    labels = {"app": "shop", "model_name": "m", "tenant": "", "sla_class": "", "outcome": "success"}
+    sidecar = start()
+    assert httpx.post(sidecar.url + "/v1/events", json=turn).status_code in (200, 202)
+    assert sidecar.value("inferslo_agent_turns_total", **labels) == 1.0
+    assert sidecar.stop()[0] == 0
+
+    again = start()
+
+    assert again.value("inferslo_agent_turns_total", **labels) == 1.0
+
+
+def test_sigterm_is_a_clean_end_and_ctrl_c_is_130(start: Start) -> None:
+    code, log = start().stop(signal.SIGTERM)
+    assert code == 0
+    assert [line["event"] for line in log if line["level"] != "info"] == []
+
+    assert start().stop(signal.SIGINT)[0] == 130
+
+
+def test_a_port_in_use_is_one_line_and_exit_code_2(start: Start, tmp_path: Path) -> None:
+    first = start()
+    second = subprocess.run(
+        [
+            sys.executable, "-m", "inferslo.sidecar", "sidecar", "--events", "off",
+            "--listen", f"127.0.0.1:{first.port}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )  # fmt: skip
+
+    assert second.returncode == 2
+    (line,) = second.stderr.splitlines()
+    assert line == (
+        f"inferslo: error: cannot listen on 127.0.0.1:{first.port}: Address already in use;"
+        " choose another --listen"
+    )
+
+
+def test_a_journal_that_another_sidecar_uses_is_one_line_and_exit_code_2(
+    start: Start, tmp_path: Path
+) -> None:
+    start()
+    second = subprocess.run(
+        [
+            sys.executable, "-m", "inferslo.sidecar", "sidecar", "--listen", "127.0.0.1:0",
+            "--events-journal", str(tmp_path / "events.db"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )  # fmt: skip
+
+    assert second.returncode == 2
+    (line,) = second.stderr.splitlines()
+    assert "events.db" in line
