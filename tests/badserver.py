@@ -133,13 +133,13 @@ def _gzip(handler: _Handler) -> None:
 
 
 @cache
-def _packed_zeros() -> bytes:
+def packed_zeros() -> bytes:
     return gzip.compress(bytes(BIG), compresslevel=1)
 
 
 def _bomb(handler: _Handler) -> None:
     """200 kB on the wire, 200 MB once unpacked."""
-    handler.reply(200, _packed_zeros(), ZIPPED)
+    handler.reply(200, packed_zeros(), ZIPPED)
 
 
 def _big(handler: _Handler) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from badserver import BadServer
+from badserver import BadServer, packed_zeros
 from prometheus_client.parser import text_string_to_metric_families
 
 CAPTURE = Path(__file__).parents[1] / "captures" / "vllm-0.32.0__mid-overload.prom"
@@ -109,6 +109,7 @@ BAD = {
 def test_every_bad_engine_gets_its_kind_and_the_good_one_is_not_touched(
     start: Start, tmp_path: Path
 ) -> None:
+    packed_zeros()  # made beforehand: making it takes longer than a read may
     with BadServer(tmp_path, CAPTURE.read_bytes()) as server:
         engines = {"good": server.url, "zipped": server.url + "/gzip"}
         engines |= {name: f"{server.url}/{name}" for name in BAD}
