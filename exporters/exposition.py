@@ -36,6 +36,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from .exposition_lines import (
@@ -107,12 +108,12 @@ class _Layout:
     """All of a page but its numbers; two pages of one target in a row mostly share it."""
 
     openmetrics: bool = False
+    # The lines, those of samples without the value; None where more than a value may change.
     texts: Sequence[str | None] = ()
-    """The lines, those of samples without the value; None if the line has more than a value."""
     sample_lines: Sequence[int] = ()
     series: Sequence[Series] = ()
+    # By exposed name: which of `series`, repetitions left out.
     positions: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """By exposed name: which of `series`, repetitions left out."""
     known: Mapping[str, Series] = field(default_factory=dict)
     comments: Sequence[Comment] = ()
 
@@ -167,10 +168,11 @@ class Page:
 
     @cached_property
     def families(self) -> Mapping[str, MetricFamily]:
-        """By family name, those without a sample too."""
+        """By family name, those without a sample too; samples in the order of the page."""
         samples: dict[str, list[Sample]] = {name: [] for name in self._layout.declarations}
-        for name in self.names:
-            samples.setdefault(self._layout.declared_as(name), []).extend(self.samples(name))
+        for position in sorted(chain.from_iterable(self._layout.positions.values())):
+            sample = self._sample(position)
+            samples.setdefault(self._layout.declared_as(sample.name), []).append(sample)
         families = [self._family(declared, found) for declared, found in samples.items()]
         return {family.name: family for family in families}
 
@@ -262,8 +264,9 @@ class Parser:
                 comments.append(read)
             elif read is not None:
                 rows[index] = read
-                texts[index] = read.text if read.text == line.rpartition(" ")[0] else None
-        if rest:
+                plain = read.bare and read.text == line.rpartition(" ")[0]
+                texts[index] = read.text if plain else None
+        if rest.strip(" \t"):
             raise _error(page, len(lines) + 1, "no line feed at the end: the page was cut short")
         self._layout = _Layout(
             openmetrics,
@@ -274,7 +277,7 @@ class Parser:
             known={row.text: row.series for row in rows.values()},
             comments=comments,
         )
-        extras = {at: row for at, row in enumerate(rows.values()) if row[3:] != (None, None)}
+        extras = {at: row for at, row in enumerate(rows.values()) if not row.bare}
         return Page(self._layout, [row.value for row in rows.values()], extras)
 
 

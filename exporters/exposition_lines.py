@@ -74,6 +74,10 @@ class Row(NamedTuple):
     timestamp: float | None = None
     exemplar: Exemplar | None = None
 
+    @property
+    def bare(self) -> bool:
+        return self.timestamp is None and self.exemplar is None
+
 
 def read_line(line: str, openmetrics: bool, known: Mapping[str, Series]) -> Comment | Row | None:
     """None: a blank line or a comment without meaning. Raises LineError.
@@ -175,9 +179,10 @@ def _read_value(line: str, start: int, openmetrics: bool) -> tuple[float, float 
     found = _VALUE_TIME_HASH.match(line, start)
     if found is None:
         raise LineError(f"no value after {_shown(line)}")
-    value, time, hash_ = found.groups()
+    text, time, hash_ = found.groups()
+    value = _read_number(text)
     timestamp = None if time is None else _read_timestamp(time, openmetrics)
-    return _read_number(value), timestamp, hash_ is not None, found.end()
+    return value, timestamp, hash_ is not None, found.end()
 
 
 def _read_timestamp(text: str, openmetrics: bool) -> float:
