@@ -97,7 +97,7 @@ class LiteLlm:
         return (*models, *counter.others(labels))
 
     def _bounded(self, model: str) -> str:
-        """Before 1.90 a client could name any model and so make a series."""
+        """In older versions a client makes a series of any model name it asks for."""
         if len(self._model_names) < MAX_MODELS:
             self._model_names.add(model)
         return model if model in self._model_names else "other"

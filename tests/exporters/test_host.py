@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from e2e.processes import wait_until
 
 from inferslo.exporters import procfs
 from inferslo.exporters.host import RESCAN_SECONDS, EngineAddress, HostSource, is_local_host
@@ -398,6 +399,24 @@ def test_it_has_no_health_series_of_its_own() -> None:
     assert source(RECORDED).up_point(up=True) is None
 
 
+def seen_once(host: HostSource, *, established: int, fin_wait: int, backlog: int) -> Observation:
+    """The kernel finishes a handshake a moment after connect() returns."""
+
+    def probe() -> Observation | None:
+        seen = host.observe()
+        sockets = values(seen, HOST_SOCKETS)
+        counts = (
+            sockets["vllm", "established"],
+            sockets["vllm", "fin_wait1"] + sockets["vllm", "fin_wait2"],
+            values(seen, HOST_LISTEN_BACKLOG)["vllm",],
+        )
+        return seen if counts == (established, fin_wait, backlog) else None
+
+    seen = wait_until("the expected sockets", probe, 10)
+    assert seen
+    return seen
+
+
 def test_a_real_server_and_its_clients() -> None:
     with ExitStack() as stack:
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -410,9 +429,7 @@ def test_a_real_server_and_its_clients() -> None:
 
         connect(5)
         accepted = [stack.enter_context(server.accept()[0]) for _ in range(3)]
-        seen = host.observe()
-        assert values(seen, HOST_SOCKETS)["vllm", "established"] == 5
-        assert values(seen, HOST_LISTEN_BACKLOG) == {("vllm",): 2}
+        seen = seen_once(host, established=5, fin_wait=0, backlog=2)
         assert seen.facts["pid vllm"] == str(os.getpid())
         assert values(seen, HOST_TCP_SEGMENTS)[()] > 0
 
@@ -420,10 +437,8 @@ def test_a_real_server_and_its_clients() -> None:
         connect(1)
         for connection in accepted:
             connection.close()
-        seen = host.observe()
+        seen = seen_once(host, established=3, fin_wait=3, backlog=3)
         assert values(seen, HOST_OPEN_FDS) == {("vllm",): before + 1 - 3}
-        assert values(seen, HOST_SOCKETS)["vllm", "fin_wait2"] == 3
-        assert values(seen, HOST_LISTEN_BACKLOG) == {("vllm",): 3}
 
 
 @pytest.mark.parametrize(
