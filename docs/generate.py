@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inferslo.exporters.names import FAMILIES, Family, Feed
+from inferslo.sidecar import settings
 from inferslo.sidecar.events import json_schema
+from inferslo.sidecar.targets import Engine, Target
 
 HEADER = """\
 # Metrics
@@ -49,12 +51,47 @@ def _row(family: Family) -> str:
     return f"| `{family.name}` | {family.kind} | {family.unit} | {labels} | {family.help} |"
 
 
+def configuration_page() -> str:
+    """docs/configuration.md: its tables; the text around them is written by hand."""
+    page = (Path(__file__).parent / "configuration.md").read_text(encoding="utf-8")
+    return _between(_between(page, "settings", _settings()), "targets", _targets())
+
+
+def _between(page: str, marker: str, lines: Iterator[str]) -> str:
+    head, _, rest = page.partition(f"<!-- {marker}:")
+    opening, _, rest = rest.partition("\n")
+    tail = rest.partition(f"<!-- end of {marker} -->")[2]
+    table = "\n".join(lines)
+    return f"{head}<!-- {marker}:{opening}\n{table}\n<!-- end of {marker} -->{tail}"
+
+
+def _settings() -> Iterator[str]:
+    yield "| key | flag | variable | default | meaning |"
+    yield "|---|---|---|---|---|"
+    for name, field in settings.FIELDS.items():
+        default = settings.default_text(name)
+        shown = f"`{default}`" if default else ""
+        value = settings.metavar(name).replace("|", "\\|")
+        option = f"`{settings.flag(name)} {value}`"
+        variable = f"`{settings.variable(name)}`"
+        yield f"| `{name}` | {option} | {variable} | {shown} | {field.description} |"
+
+
+def _targets() -> Iterator[str]:
+    yield "| key | of | meaning |"
+    yield "|---|---|---|"
+    for name, field in Engine.model_fields.items():
+        of = "both" if name in Target.model_fields else "engines"
+        yield f"| `{name}` | {of} | {field.description} |"
+
+
 def events_schema() -> str:
     """docs/schema/events.schema.json: for whoever posts events, and their tools."""
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
 PAGES = {
+    "configuration.md": configuration_page,
     "metrics.md": metrics_page,
     "schema/events.schema.json": events_schema,
 }

@@ -11,12 +11,16 @@ from typing import Any
 import typer
 
 from .config import CONFIG_FLAG, CONFIG_VARIABLE, load
-from .settings import FIELDS, flag, metavar, written
+from .settings import FIELDS, default_text, flag, metavar
 
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:
     """Gives a typer command every setting as a flag; its parameter `loaded` gets the outcome."""
-    own = [p for p in inspect.signature(command).parameters.values() if p.name != "loaded"]
+    own = [
+        p
+        for p in inspect.signature(command, eval_str=True).parameters.values()
+        if p.name != "loaded"
+    ]
     parameters = [*own, *_flags()]
 
     @functools.wraps(command)
@@ -41,8 +45,8 @@ def _flags() -> Iterator[inspect.Parameter]:
     )
     for name, field in FIELDS.items():
         several = metavar(name) == "[NAME=]URL"
-        default = None if field.default_factory else field.default
-        shown = f" [default: {written(name, default)}]" if default not in (None, ()) else ""
+        default = default_text(name)
+        shown = f" [default: {default}]" if default else ""
         annotation = list[str] | None if several else str | None
         yield _parameter(name, flag(name), annotation, metavar(name), f"{field.description}{shown}")
 

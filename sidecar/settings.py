@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BeforeValidator, ByteSize, Field, PositiveInt
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -194,6 +195,12 @@ def written(field: str, value: object) -> str:
         case "on|off":
             return "on" if value else "off"
     return str(value)
+
+
+def default_text(field: str) -> str:
+    """The default as `written`; empty if there is none, or if it depends on the machine."""
+    default = FIELDS[field].get_default()
+    return "" if default in (None, (), PydanticUndefined) else written(field, default)
 
 
 def contradictions(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:

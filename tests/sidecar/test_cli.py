@@ -1,0 +1,396 @@
+"""The command line: exit codes, one line for each mistake, help with examples."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol
+
+import pytest
+from metrics_server import serving
+from prometheus_client.parser import text_string_to_metric_families
+from typer.testing import CliRunner
+
+from inferslo.exporters.reading import ErrorKind, FatalSourceError
+from inferslo.sidecar.cli import app, main
+from inferslo.sidecar.config import CONFIG_FLAG, CONFIG_VARIABLE
+from inferslo.sidecar.errors import StartError
+from inferslo.sidecar.settings import FIELDS, Settings, flag, variable
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = ROOT / "tests" / "captures"
+VLLM = CAPTURES / "vllm-0.32.0__mid-overload.prom"
+LITELLM = CAPTURES / "litellm-1.108.7__3-fallbacks.prom"
+EXECUTABLE = Path(sys.executable).with_name("inferslo")
+COMMANDS = ("sidecar", "up", "read", "config show", "version")
+
+
+def inferslo(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> Outcome:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("INFERSLO_")}
+    done = subprocess.run(
+        [EXECUTABLE, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=clean | environment,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+        self.lines = err.splitlines()
+
+
+def failed(outcome: Outcome, code: int, *messages: str) -> None:
+    """One line for each message, and nothing else: no traceback, no usage text."""
+    assert outcome.lines == [f"inferslo: error: {message}" for message in messages]
+    assert (outcome.code, outcome.out) == (code, "")
+
+
+class Call(Protocol):
+    def __call__(self, *arguments: str | Path, stdin: bytes = b"") -> Outcome: ...
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """As `inferslo`, inside this process: a process costs a second."""
+    for name in [name for name in os.environ if name.startswith("INFERSLO_")]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return Outcome(code, out, err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[str]:
+    """The base URL of a server that answers as a vLLM of version 0.32.0 does."""
+    with serving({"/metrics": VLLM.read_bytes(), "/version": b'{"version": "0.32.0"}'}) as url:
+        yield url
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings that a fake process (it returns 0 at once) was run with."""
+    runs: list[Settings] = []
+    fake_process(monkeypatch, lambda settings: runs.append(settings) or 0)
+    for name in [name for name in os.environ if name.startswith("INFERSLO_")]:
+        monkeypatch.delenv(name)
+    return runs
+
+
+def fake_process(monkeypatch: pytest.MonkeyPatch, run: Callable[[Settings], int]) -> None:
+    module = ModuleType("fake of inferslo.sidecar.process")
+    module.run = run  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "inferslo.sidecar.process", module)
+
+
+def test_a_bare_call_shows_the_help_and_is_wrong_usage() -> None:
+    outcome = inferslo()
+
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "inferslo up" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_has_an_example_and_exit_codes(command: str) -> None:
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
+
+    assert result.exit_code == 0
+    assert re.search(rf"Examples?:\n +inferslo {command}", result.output)
+    assert command == "version" or "Exit codes:" in result.output
+
+
+@pytest.mark.parametrize("command", ["sidecar", "up", "config show"])
+def test_every_setting_is_a_flag_of(command: str) -> None:
+    help = CliRunner().invoke(app, [*command.split(), "--help"]).output
+
+    for name in FIELDS:
+        assert f"  {flag(name)} " in help
+    assert f"  {CONFIG_FLAG} " in help
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nope"], "no such command 'nope'; see inferslo --help"),
+        (["config"], "missing command; see inferslo config --help"),
+        (["read"], "missing argument 'URL|FILE|-'; see inferslo read --help"),
+        (["read", "a", "b"], "got unexpected extra argument(s) (b); see inferslo read --help"),
+        (["version", "--zzz"], "no such option: --zzz; see inferslo version --help"),
+        (["up", "--listen"], "option '--listen' requires an argument; see inferslo --help"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(arguments: list[str], message: str, call: Call) -> None:
+    failed(call(*arguments), 2, message)
+
+
+def test_version() -> None:
+    expected = CliRunner().invoke(app, ["version"]).output
+
+    assert re.fullmatch(r"inferslo \d+\.\d+\.\d+ \(Python 3\.\d+\.\d+\)\n", expected)
+    assert inferslo("--version").out == expected
+
+
+def test_python_m_is_the_same_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "inferslo.sidecar", "nope"], capture_output=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert done.stderr == b"inferslo: error: no such command 'nope'; see inferslo --help\n"
+
+
+def test_wrong_settings_are_a_line_each_and_exit_2() -> None:
+    failed(
+        inferslo("sidecar", "--engine", "localhost:8000", INFERSLO_GPU="maybe"),
+        2,
+        '--engine: "localhost:8000" has no scheme: write "http://localhost:8000"',
+        "INFERSLO_GPU: \"maybe\": input should be 'auto', 'on' or 'off'",
+    )
+
+
+@pytest.mark.parametrize("command", ["up", "config show"])
+def test_wrong_settings_stop_every_command_that_has_them(command: str, call: Call) -> None:
+    failed(
+        call(*command.split(), "--listen", "x"),
+        2,
+        '--listen: "x" is not an address: write HOST:PORT, as in 127.0.0.1:9400',
+    )
+
+
+def test_an_absent_config_file_is_exit_2(call: Call) -> None:
+    failed(
+        call("sidecar", "--config", "/nowhere.yaml"),
+        2,
+        "/nowhere.yaml cannot be read: No such file or directory",
+    )
+
+
+def test_the_sidecar_runs_with_the_settings_of_all_origins(
+    ran: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INFERSLO_POLL_INTERVAL", "1s")
+
+    assert main(["sidecar", "--engine", "a=http://x", "--engine", "http://y:1"]) == 0
+
+    [settings] = ran
+    assert [engine.name for engine in settings.engines] == ["a", "y:1"]
+    assert settings.poll_interval == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "message"),
+    [
+        (StartError("127.0.0.1:9400 is in use"), 2, "127.0.0.1:9400 is in use"),
+        (FatalSourceError(ErrorKind.DRIVER, "the GPU is lost"), 3, "the GPU is lost"),
+    ],
+)
+def test_what_ends_the_process_is_one_line_and_an_exit_code(
+    outcome: Exception,
+    code: int,
+    message: str,
+    ran: list[Settings],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(_: Settings) -> int:
+        raise outcome
+
+    fake_process(monkeypatch, fail)
+
+    assert main(["sidecar"]) == code
+    assert capsys.readouterr().err == f"inferslo: error: {message}\n"
+
+
+def test_a_port_in_use_is_one_line_and_exit_2(tmp_path: Path) -> None:
+    with serving({}) as url:
+        address = url.removeprefix("http://")
+        journal = tmp_path / "events.db"
+        outcome = inferslo("sidecar", "--listen", address, "--events-journal", journal)
+
+    assert (outcome.code, outcome.out, len(outcome.lines)) == (2, "", 1)
+    assert outcome.err.startswith(f"inferslo: error: cannot listen on {address}: Address already")
+
+
+def test_the_exit_code_is_that_of_the_process(
+    ran: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_process(monkeypatch, lambda _: 3)
+
+    assert main(["sidecar"]) == 3
+
+
+def test_ctrl_c_is_exit_130_without_a_traceback(
+    ran: list[Settings], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(_: Settings) -> int:
+        raise KeyboardInterrupt
+
+    fake_process(monkeypatch, interrupt)
+
+    assert main(["sidecar"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_config_show_can_be_loaded_again(tmp_path: Path) -> None:
+    shown = inferslo("config", "show", "--engine", "a=http://x", "--poll-interval", "1s")
+    file = tmp_path / "c.yaml"
+    file.write_text(shown.out)
+
+    again = inferslo("config", "show", "--json", INFERSLO_CONFIG=str(file))
+
+    assert (shown.code, shown.err, again.code, again.err) == (0, "", 0, "")
+    document = json.loads(again.out)
+    assert document["settings"]["engines"] == [{"name": "a", "url": "http://x"}]
+    assert document["settings"]["poll_interval"] == 1
+    assert document["origins"]["poll_interval"] == f"{file}:8:1"
+
+
+def test_errors_are_not_coloured_unless_on_a_terminal() -> None:
+    assert "\x1b" not in inferslo("nope").err
+
+
+def test_what_the_sidecar_does_not_need_is_not_imported() -> None:
+    program = (
+        "import sys, inferslo.sidecar.cli as cli; cli.main(['config', 'show']);"
+        "print([m for m in ('rich', 'pandas', 'grafanalib', 'vllm', 'httpx') if m in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+    assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
+def test_read_prints_what_would_be_published_as_prometheus_text(engine: str) -> None:
+    outcome = inferslo("read", engine)
+
+    assert (outcome.code, outcome.err) == (0, "")
+    families = {family.name: family for family in text_string_to_metric_families(outcome.out)}
+    [info] = families["inferslo_engine_info"].samples
+    assert info.labels["engine"] == engine.removeprefix("http://")
+    assert info.labels["version"] == "0.32.0"
+    assert families["inferslo_ttft_seconds"].type == "histogram"
+
+
+def test_read_takes_a_file_and_standard_input(call: Call) -> None:
+    from_file = call("read", VLLM)
+    from_stdin = call("read", "-", stdin=VLLM.read_bytes())
+
+    assert from_file.code == from_stdin.code == 0
+    assert from_file.out.replace(VLLM.name, "stdin") == from_stdin.out
+
+
+def test_read_takes_a_litellm_page(call: Call) -> None:
+    outcome = call("read", LITELLM)
+
+    assert outcome.code == 0
+    assert "inferslo_gateway_fallbacks_total{" in outcome.out
+
+
+def test_explain_names_the_source_series_and_what_is_missing(engine: str, call: Call) -> None:
+    outcome = call("read", engine, "--explain")
+
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[0] == f"{engine.removeprefix('http://')} is vllm 0.32.0"
+    assert re.search(
+        r"^inferslo_ttft_seconds +1 +vllm:time_to_first_token_seconds$", outcome.out, re.MULTILINE
+    )
+    assert re.search(r"^requests_timeout +\S.* {2}\S", outcome.out, re.MULTILINE)
+
+
+def test_read_json_holds_every_point_with_its_origin(call: Call) -> None:
+    document = json.loads(call("read", VLLM, "--json").out)
+
+    assert document["type"] == "vllm"
+    [ttft] = [p for p in document["points"] if p["name"] == "inferslo_ttft_seconds"]
+    assert ttft["origin"] == "vllm:time_to_first_token_seconds"
+    assert ttft["value"]["bounds"][-1] == "+Inf"
+    assert len(ttft["value"]["counts"]) == len(ttft["value"]["bounds"])
+    assert {gap["signal"] for gap in document["missing"]} >= {"requests_timeout"}
+
+
+def test_read_into_a_closed_pipe_ends_quietly() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{EXECUTABLE} read {VLLM} | head -1; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        check=True,
+    )
+
+    assert done.stderr == b""
+    assert done.stdout.decode().splitlines()[-1] in ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"<!DOCTYPE html><html></html>", "line 1 of the page: "),
+        (b"a 1\nb\n", "line 2 of the page: "),
+        (b"sglang:num_running_reqs 1\n", "stdin is the page of SGLang"),
+        (b"mine 1\n", "stdin is the page of no engine that inferslo knows: no series begins with"),
+        (b"", "stdin is the page of no engine that inferslo knows"),
+    ],
+)
+def test_read_of_another_page_says_what_it_is(content: bytes, message: str, call: Call) -> None:
+    outcome = call("read", "-", stdin=content)
+
+    assert (outcome.code, outcome.out) == (1, "")
+    assert len(outcome.lines) == 1
+    assert outcome.err.startswith(f"inferslo: error: {message}")
+
+
+def test_read_of_what_cannot_be_read(call: Call) -> None:
+    with serving({}) as empty:
+        failed(call("read", empty), 1, f"{empty}/metrics answered HTTP 404")
+    failed(
+        call("read", empty),
+        1,
+        f"{empty.removeprefix('http://')}: Connection refused: is the server running there?",
+    )
+    failed(
+        call("read", "localhost:8000"),
+        1,
+        "localhost:8000 cannot be read: No such file or directory; a URL begins with http://",
+    )
+    failed(call("read", "ftp://x"), 2, 'URL: "ftp://x": only http and https are read, not ftp')
+    failed(
+        call("read", "https://x", "--token-file", "/nowhere", "--ca-file", VLLM),
+        2,
+        "--token-file: /nowhere cannot be read: No such file or directory",
+        f"--ca-file: {VLLM} holds no certificate in PEM form",
+    )
+
+
+def test_cli_page_names_every_command_and_its_own_flags() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    settings = {flag(name) for name in FIELDS}
+
+    for command in COMMANDS:
+        assert f"## inferslo {command}\n" in page
+        help = CliRunner().invoke(app, [*command.split(), "--help"]).output
+        for own in set(re.findall(r"^  (--[\w-]+)", help, re.MULTILINE)) - settings:
+            assert f"`{own}" in page, own
+
+
+def test_configuration_page_names_every_setting_in_all_its_forms() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+    for name in FIELDS:
+        assert f"`{name}`" in page
+        assert f"`{flag(name)} " in page
+        assert f"`{variable(name)}`" in page
+    assert CONFIG_FLAG in page
+    assert CONFIG_VARIABLE in page
