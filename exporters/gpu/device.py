@@ -10,7 +10,7 @@ from typing import Any
 import pynvml
 
 from .. import names
-from ..reading import Gap, Observation, Point, SourceError
+from ..reading import Gap, Observation, Point
 from . import mig, telemetry
 from .calls import Calls, Value
 from .errors import DriverError, return_code
@@ -84,19 +84,19 @@ class DeviceSource:
     def observe(self) -> Observation:
         """Raises DriverError, or SourceError while NVML is down."""
         self._began = self._clock()
+        answered, code = False, None
         try:
             with self._session.borrow() as generation:
                 observation = self._read(generation)
-        except SourceError as error:
+            answered = True
+            return observation
+        except DriverError as error:
+            code = error.code
             self._gpu = None
-            self.code = error.code if isinstance(error, DriverError) else None
-            self._session.suspect |= self.code is not None
-            self.answered = False
+            self._session.suspect = True
             raise
         finally:
-            self._began = None
-        self.answered, self.code = True, None
-        return observation
+            self.answered, self.code, self._began = answered, code, None
 
     def _read(self, generation: int) -> Observation:
         if self._gpu is None or self._gpu.generation != generation:
