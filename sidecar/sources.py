@@ -44,7 +44,7 @@ def add_sources(settings: Settings, add: Add) -> tuple[Gap, ...]:
         )
     if settings.host:
         addresses = [EngineAddress(e.name, *_address(e.url)) for e in settings.engines]
-        add(HostSource(addresses, settings.host_root, settings.poll_interval))
+        add(HostSource(addresses, settings.host_root))  # at its own, slower pace: 20 ms a read
     return (*_add_gpu(settings, add), *_not_watched(settings))
 
 
