@@ -24,11 +24,11 @@ from .options import with_settings
 from .settings import Settings
 from .values import read_token
 
-_READ_ORIGINS = {"url": "URL", "bearer_token_file": "--token-file", "ca_file": "--ca-file"}
 if TYPE_CHECKING:
     from .interpret import Interpretation
 
 OK, PROBLEM, USAGE, FATAL = 0, 1, 2, 3
+_READ_ORIGINS = {"url": "URL", "bearer_token_file": "--token-file", "ca_file": "--ca-file"}
 
 _APP_HELP = """Observability and SLOs for LLM inference.
 

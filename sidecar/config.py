@@ -19,14 +19,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import EnvSettingsSource
 
 from .errors import SettingsError
-from .settings import (
-    ENV_PREFIX,
-    FIELDS,
-    Settings,
-    contradictions,
-    flag,
-    variable,
-)
+from .settings import ENV_PREFIX, FIELDS, Settings, contradictions, flag, variable
 from .targets import Engine, Target
 from .values import closest
 
@@ -60,7 +53,7 @@ def load(flags: Mapping[str, Any], config: Path | None = None) -> Loaded:
     environment = {k: v for k, v in EnvSettingsSource(Settings)().items() if v is not None}
     file = _read(config or _config_of_environment())
     origins = {
-        **{name: file.places.get((name,), str(config)) for name in file.values},
+        **{name: file.places.get((name,), file.places[()]) for name in file.values},
         **{name: variable(name) for name in environment},
         **{name: flag(name) for name in flags},
     }
@@ -115,7 +108,7 @@ def _place(loc: _Path, file: _File, origins: Mapping[str, str]) -> str:
     name = str(loc[0])
     if name in origins and origins[name] != file.places.get((name,)):
         return origins[name]
-    end = next(n for n in range(len(loc), 0, -1) if loc[:n] in file.places)
+    end = next(n for n in range(len(loc), -1, -1) if loc[:n] in file.places)
     return f"{file.places[loc[:end]]}: {'.'.join(str(part) for part in loc)}"
 
 

@@ -52,8 +52,11 @@ def default_journal() -> Path:
     """/var/lib/inferslo where a service may write there, else the user's own state folder."""
     if os.access(_STATE_OF_A_SERVICE, os.W_OK):
         return _STATE_OF_A_SERVICE / "events.db"
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "inferslo" / "events.db"
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    except RuntimeError:  # a user without a home, as some clusters make
+        return _STATE_OF_A_SERVICE / "events.db"
+    return state / "inferslo" / "events.db"
 
 
 Targets = (NoDecode, BeforeValidator(_comma_separated), Metavar("[NAME=]URL"))
@@ -84,7 +87,7 @@ class Settings(BaseSettings):
     )
     poll_interval: Annotated[Duration, between("100ms", "5m")] = Field(
         default=2.0,
-        description="Time between the starts of two reads of an engine, gateway or host.",
+        description="Time between the starts of two reads of an engine or gateway.",
     )
     read_deadline: Annotated[Duration, between("100ms", "5m")] = Field(
         default=5.0, description="Time that one read may take in all; what is slower is given up."

@@ -41,11 +41,11 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest text that parse_duration reads back as the same number."""
+    """Text that parse_duration reads back, to twelve digits."""
     for unit in ("h", "m"):
         if seconds and seconds % _UNITS[unit] == 0:
-            return f"{seconds / _UNITS[unit]:g}{unit}"
-    return f"{seconds * 1000:g}ms" if 0 < seconds < 1 else f"{seconds:g}s"
+            return f"{seconds / _UNITS[unit]:.12g}{unit}"
+    return f"{seconds * 1000:.12g}ms" if 0 < seconds < 1 else f"{seconds:.12g}s"
 
 
 def format_size(count: int) -> str:
@@ -84,8 +84,15 @@ def _word(value: object) -> object:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:  # no such user, or one without a home
+        raise ValueError(f"{path}: there is no such home folder") from None
+
+
 def _readable(path: Path) -> Path:
-    path = path.expanduser()
+    path = _expanded(path)
     try:
         path.open("rb").close()
     except OSError as error:
@@ -165,7 +172,7 @@ def _url(url: str) -> str:
         has_port = parts.port != 0
     except ValueError:
         has_port = False
-    if not parts.hostname or not has_port:
+    if not parts.hostname or not has_port or re.search(r"\s", url):
         raise ValueError(f'"{url}" has no host or a bad port: write http://HOST:PORT')
     return url.rstrip("/").removesuffix("/metrics").rstrip("/")
 
@@ -178,6 +185,6 @@ Address = Annotated[str, BeforeValidator(str), AfterValidator(_address), Metavar
 CaFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_certificates), Metavar("FILE")]
 TokenFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_token), Metavar("FILE")]
 Folder = Annotated[Path, AfterValidator(_folder), Metavar("FOLDER")]
-NewFile = Annotated[Path, AfterValidator(Path.expanduser), Metavar("FILE")]
+NewFile = Annotated[Path, AfterValidator(_expanded), Metavar("FILE")]
 Name = Annotated[str, AfterValidator(_name)]
 Url = Annotated[str, AfterValidator(_url)]

@@ -260,8 +260,22 @@ def test_config_show_can_be_loaded_again(tmp_path: Path) -> None:
     assert document["origins"]["poll_interval"] == f"{file}:8:1"
 
 
-def test_errors_are_not_coloured_unless_on_a_terminal() -> None:
-    assert "\x1b" not in inferslo("nope").err
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_errors_are_coloured_on_a_terminal_unless_that_is_unwanted(
+    no_color: str, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("NO_COLOR", no_color)
+
+    main(["nope"])
+
+    assert ("\x1b" in terminal.getvalue()) == coloured
+
+
+def test_errors_are_not_coloured_elsewhere(call: Call) -> None:
+    assert "\x1b" not in call("nope").err
 
 
 def test_what_the_sidecar_does_not_need_is_not_imported() -> None:

@@ -190,12 +190,20 @@ def test_variables_that_kubernetes_sets_for_a_service_are_let_be(
     assert load({}).settings == Settings()
 
 
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
 def test_the_journal_lies_with_the_users_state(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(place))
     monkeypatch.setattr("inferslo.sidecar.settings._STATE_OF_A_SERVICE", place / "absent")
     assert load({}).settings.events_journal == place / "inferslo" / "events.db"
+
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert load({}).settings.events_journal == place / "absent" / "events.db"
 
     monkeypatch.setattr("inferslo.sidecar.settings._STATE_OF_A_SERVICE", place)
     assert load({}).settings.events_journal == place / "events.db"
@@ -212,6 +220,7 @@ def test_the_journal_lies_with_the_users_state(
         ("engines", "ftp://x", '"ftp://x": only http and https are read, not ftp'),
         ("engines", "http://:80", '"http://:80" has no host or a bad port: write http://HOST:PORT'),
         ("engines", "http://x:0", '"http://x:0" has no host or a bad port: write http://HOST:PORT'),
+        ("engines", "http://a b", '"http://a b" has no host or a bad port: write http://HOST:PORT'),
         ("engines", "a b=http://x", '"a b" is not a name: letters, digits and . _ - : only'),
         ("listen", "9400", '"9400" is not an address: write HOST:PORT, as in 127.0.0.1:9400'),
         ("listen", "a:b", '"a:b": "b" is not a port: 0 to 65535'),
@@ -236,6 +245,8 @@ def test_the_journal_lies_with_the_users_state(
         ("host", "maybe", '"maybe": input should be a valid boolean, unable to interpret input'),
         ("host_root", "nowhere", "nowhere is not a folder"),
         ("events_token_file", "nowhere", "nowhere cannot be read: No such file or directory"),
+        ("events_journal", "~nobody9/x", "~nobody9/x: there is no such home folder"),
+        ("events_token_file", "~nobody9/x", "~nobody9/x: there is no such home folder"),
         ("events_token_file", "empty", "empty holds no token: one line is expected"),
         ("events_token_file", "two-lines", "two-lines holds no token: one line is expected"),
         ("events_token_file", "binary", "binary is not a token: it holds other than ASCII"),
@@ -317,6 +328,9 @@ def test_all_faults_of_all_origins_are_told_together(monkeypatch: pytest.MonkeyP
         ("listen: 2026-13-45\n", "c.yaml: this is not YAML: month must be in 1..12"),
         ("a: &x [*x]\n", "c.yaml:1:1: a: no such setting"),
         ("1: 2\n", "c.yaml:1:1: 1: no such setting"),
+        ("engines: 5\n", 'c.yaml:1:1: engines: "5": input should be a valid tuple'),
+        ("engines: [5]\n", "c.yaml:1:11: engines.0: "),
+        ("<<: {host: maybe}\n", 'c.yaml:1:1: "maybe": input should be a valid boolean'),
     ],
 )
 def test_a_file_that_is_no_settings_file(text: str, complaint: str) -> None:
