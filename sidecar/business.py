@@ -76,11 +76,13 @@ class Tally:
 
     def count(self, event: Event) -> None:
         family, given = event.family, event.labels()
+        if (family.name, given) in self._totals:  # nearly always
+            return self.add(family, given)
         kept = self._bounded(family, given)
         for label, before, after in zip(family.labels, given, kept, strict=True):
             if before != after:
                 self.add(names.EVENTS_LABEL_OVERFLOW, (label,))
-        self.add(family, kept)
+        return self.add(family, kept)
 
     def add(self, family: Family, labels: tuple[str, ...], amount: int = 1) -> None:
         series = (family.name, labels)
@@ -223,17 +225,16 @@ class Business:
 
     def _count(self, job: _Job) -> list[Result]:
         results = [self._count_once(event) for event in job.events]
-        if job.invalid:
-            self._tally.add(names.EVENTS_RECEIVED, (Result.INVALID,), job.invalid)
+        received = Counter(results) + Counter({Result.INVALID: job.invalid})
+        for result, amount in received.items():
+            self._tally.add(names.EVENTS_RECEIVED, (result,), amount)
         return results
 
     def _count_once(self, event: Event) -> Result:
-        new = event.id is None or self._journal.remember(event.id)
-        result = Result.ACCEPTED if new else Result.DUPLICATE
-        self._tally.add(names.EVENTS_RECEIVED, (result,))
-        if new:
-            self._tally.count(event)
-        return result
+        if event.id is not None and not self._journal.remember(event.id):
+            return Result.DUPLICATE
+        self._tally.count(event)
+        return Result.ACCEPTED
 
     def _publish(self, changed: dict[Series, int]) -> None:
         self._committed.update(changed)
