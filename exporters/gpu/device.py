@@ -13,7 +13,7 @@ from .. import names
 from ..reading import Gap, Observation, Point
 from . import mig, telemetry
 from .calls import Calls, Value
-from .errors import DriverError, return_code
+from .errors import UNKNOWN, DriverError, return_code
 from .fields import read_fields, read_links
 from .session import Session
 
@@ -43,7 +43,7 @@ class DeviceSource:
     """Reads one GPU. `index` is its NVML index when first seen, and its label `gpu` for good.
 
     interval, deadline, slow_interval: seconds. answered: outcome of the last finished read, None
-    before the first. code: NVML return code of that read, None unless the driver failed it.
+    before the first. unknown: reads in a row that ended in "unknown error".
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class DeviceSource:
         self.interval = interval
         self.deadline = deadline
         self.answered: bool | None = None
-        self.code: int | None = None
+        self.unknown = 0
         self._session = session
         self._index = index
         self._label = str(index)
@@ -84,19 +84,19 @@ class DeviceSource:
     def observe(self) -> Observation:
         """Raises DriverError, or SourceError while NVML is down."""
         self._began = self._clock()
-        answered, code = False, None
+        answered, unknown = False, 0
         try:
             with self._session.borrow() as generation:
                 observation = self._read(generation)
             answered = True
             return observation
         except DriverError as error:
-            code = error.code
+            unknown = self.unknown + 1 if error.code == UNKNOWN else 0
             self._gpu = None
             self._session.suspect = True
             raise
         finally:
-            self.answered, self.code, self._began = answered, code, None
+            self.answered, self.unknown, self._began = answered, unknown, None
 
     def _read(self, generation: int) -> Observation:
         if self._gpu is None or self._gpu.generation != generation:

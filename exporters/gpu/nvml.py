@@ -81,9 +81,11 @@ class NvmlRoot:
             self._initialise()
             count = self._count()
         except DriverError as error:
-            self._judge(error.code == UNKNOWN)
+            self._unknown = self._unknown + 1 if error.code == UNKNOWN else 0
+            self._judge(self._unknown)
             raise
-        self._judge(bool(self._devices) and all(d.code == UNKNOWN for d in self._devices))
+        self._unknown = 0
+        self._judge(min((device.unknown for device in self._devices), default=0))
         if not count:
             self._session.suspect = True
             raise SourceError(
@@ -104,7 +106,7 @@ class NvmlRoot:
             return
         if self._clock() < self._not_before:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             return
         if any(device.hung for device in self._devices):
             return  # a call is stuck: NVML must not be shut down under it
@@ -135,12 +137,12 @@ class NvmlRoot:
         self._most = max(self._most, count)
         return count
 
-    def _judge(self, unknown: bool) -> None:
-        self._unknown = self._unknown + 1 if unknown else 0
-        if self._unknown >= self._tries:
+    def _judge(self, unknown: int) -> None:
+        """Ends the process after too many unknown errors in a row, of NVML or of every GPU."""
+        if unknown >= self._tries:
             raise FatalSourceError(
                 ErrorKind.DRIVER,
-                f"every GPU answered NVML code {UNKNOWN} (unknown error) {self._unknown} times in a"
+                f"NVML, or every GPU, answered code {UNKNOWN} (unknown error) {unknown} times in a"
                 " row: this container has lost its devices for good (systemctl daemon-reload does"
                 " that) and must be created anew; the process ends so that the kubelet does it",
             )
