@@ -64,7 +64,8 @@ class HttpFetcher:
     """Gets pages of one server; not thread-safe, one per source.
 
     deadline: seconds for the whole exchange, redirects included. max_bytes: of the body, before
-    and after decompression. Redirects are followed only within scheme, host and port, so that a
+    and after decompression. bearer_token: or a function asked for it at each request, since tokens
+    in files are rotated. Redirects are followed only within scheme, host and port, so that a
     bearer token never travels elsewhere. A proxy named in the environment is not used.
     """
 
@@ -73,7 +74,7 @@ class HttpFetcher:
         *,
         deadline: float = 5.0,
         max_bytes: int = 16 << 20,
-        bearer_token: str | None = None,
+        bearer_token: str | Callable[[], str] | None = None,
         ca_file: Path | None = None,
         verify: bool = True,
         clock: Callable[[], float] = time.monotonic,
@@ -150,8 +151,9 @@ class HttpFetcher:
             (b"Accept-Encoding", b"gzip"),
             (b"User-Agent", f"inferslo/{version('inferslo')}".encode()),
         ]
-        if self._bearer_token:
-            headers.append((b"Authorization", b"Bearer " + self._bearer_token.encode()))
+        token = self._bearer_token() if callable(self._bearer_token) else self._bearer_token
+        if token:
+            headers.append((b"Authorization", b"Bearer " + token.encode()))
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
         request = h11.Request(method="GET", target=target, headers=headers)
         connection.sock.settimeout(self._left(ends))

@@ -113,7 +113,7 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         listener = socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
         raise StartError(
-            f"cannot listen on {settings.listen}: {os.strerror(error.errno)}; choose another --listen"
+            f"cannot listen on {settings.listen}: {os.strerror(error.errno or 0)}; choose another --listen"
         ) from error
     with listener:
         yield listener

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..exporters.engines.source import EngineSource
 from ..exporters.gateways import GatewaySource
 from ..exporters.host import EngineAddress, HostSource
 from ..exporters.http import HttpFetcher
-from ..exporters.reading import Gap, Source
+from ..exporters.reading import ErrorKind, Gap, Source, SourceError
 from .settings import Settings
 from .targets import Target
 from .values import read_token
@@ -88,10 +90,17 @@ def _fetcher(settings: Settings, target: Target) -> HttpFetcher:
     return HttpFetcher(
         deadline=settings.read_deadline,
         max_bytes=settings.max_page_bytes,
-        bearer_token=read_token(token_file) if token_file else None,
+        bearer_token=partial(_token_now, token_file) if token_file else None,
         ca_file=target.ca_file,
         verify=not target.insecure_skip_verify,
     )
+
+
+def _token_now(path: Path) -> str:
+    try:
+        return read_token(path)
+    except ValueError as error:
+        raise SourceError(ErrorKind.UNREADABLE, str(error)) from error
 
 
 def _patience(settings: Settings) -> float:

@@ -168,6 +168,17 @@ def test_the_bearer_token_is_sent(fetcher: Make) -> None:
     assert b"\r\nAuthorization: Bearer s3cret\r\n" in requests[0]
 
 
+def test_a_token_that_was_rotated_is_sent_as_it_is_now(fetcher: Make) -> None:
+    tokens = iter(["old", "new"])
+    requests: list[bytes] = []
+    with raw_server(_OK, requests=requests, answers=2) as url:
+        one = fetcher(bearer_token=lambda: next(tokens))
+        one.get(url)
+        one.get(url)
+
+    assert [b"Bearer old" in requests[0], b"Bearer new" in requests[1]] == [True, True]
+
+
 _OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nx 1\n"
 
 
