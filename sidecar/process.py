@@ -112,8 +112,9 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
     try:
         listener = socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
+        reason = os.strerror(error.errno or 0)
         raise StartError(
-            f"cannot listen on {settings.listen}: {os.strerror(error.errno or 0)}; choose another --listen"
+            f"cannot listen on {settings.listen}: {reason}; choose another --listen"
         ) from error
     with listener:
         yield listener
