@@ -68,6 +68,11 @@ others: ## unit tests on every other supported Python of this machine
 
 parts: $(VLLM) $(LITELLM) ## the real vLLM (CPU) and LiteLLM that the tests watch, in .parts/
 
+# Two are run by hand: one needs a vLLM that nobody else uses, one a GPU.
+BENCHES = $(filter-out bench/aborted.py bench/gpu_check.py,$(wildcard bench/*.py))
+bench: system $(DEV) ## print what things cost, some 15 minutes; BENCHES=bench/events.py for one
+	@for file in $(BENCHES); do echo "$$file"; $(VENV)/bin/python $$file $(ARGS); done
+
 docs: $(DEV) ## write the generated pages of docs/
 	@$(VENV)/bin/python docs/generate.py
 
