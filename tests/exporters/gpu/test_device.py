@@ -332,6 +332,16 @@ def test_a_mig_gpu_without_parts_is_told_whole(machine: Machine) -> None:
     assert values(device().observe())["memory_used_bytes", "0"] == 100 * GIB
 
 
+def test_mig_parts_that_may_not_be_seen_are_a_gap(machine: Machine) -> None:
+    fake, session = machine(1), Session()
+    fake.put("gpu0", mig=1)
+    fake.fail("gpu0", NO_PERMISSION, "nvmlDeviceGetMigDeviceHandleByIndex")
+    observation = device(session=session).observe()
+    assert "MIG: as root" in gap_of(observation, names.GPU_INFO)
+    assert values(observation)["power_watts", "0", "average"] == 350
+    assert errors(session) == {}
+
+
 def test_nvlink_errors_are_summed_over_the_links(machine: Machine) -> None:
     fake = machine(1)
     fake.field(0, 91, 3, type=INT)

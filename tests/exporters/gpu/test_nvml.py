@@ -154,6 +154,19 @@ def test_gpus_that_appear_after_none_was_there_are_read(machine: Machine) -> Non
     assert node.read()["devices_visible",] == 1
 
 
+def test_gpus_that_cannot_be_counted_are_counted_after_a_new_initialisation(
+    machine: Machine,
+) -> None:
+    fake, node = machine(1), Node()
+    fake.fail("system", 1, "nvmlDeviceGetCount_v2")
+    with pytest.raises(SourceError, match="nvmlDeviceGetCount: NVML code 1"):
+        node.read()
+    fake.fail("system", None, "nvmlDeviceGetCount_v2")
+    node.read()
+    assert fake.calls().count("nvmlInitWithFlags system") == 2
+    assert node.read()["devices_visible",] == 1
+
+
 def test_a_driver_that_is_not_loaded(machine: Machine) -> None:
     machine(1).fail("system", 9, "nvmlInitWithFlags")
     node = Node()
