@@ -48,7 +48,7 @@ lint: $(DEV) ## ruff, code and format
 	@$(VENV)/bin/ruff check
 	@$(VENV)/bin/ruff format --check
 
-types: $(DEV) ## mypy on the product, pyright on everything
+types: $(DEV) ## mypy on the product, pyright on what uses it
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/pyright
 
