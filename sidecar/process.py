@@ -9,11 +9,11 @@ import platform
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 
 import uvicorn
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from ..exporters import names
@@ -50,41 +50,47 @@ def run(settings: Settings) -> int:
 
 def _serve(settings: Settings, listener: socket.socket, business: Business | None) -> int:
     fatal: list[FatalSourceError] = []
+    server: uvicorn.Server | None = None
 
     def give_up(error: FatalSourceError) -> None:
         fatal.append(error)
-        server.should_exit = True
+        if server is not None:
+            server.should_exit = True
 
     board = Board(on_reading=StateLog(logging.getLogger("inferslo.sources")))
     poller = Poller(board, on_fatal=give_up)
-    not_watched = add_sources(settings, poller.add)
-    publisher = _publisher(board, business)
-    events = _events(settings, business) if business else None
-    app = create_app(board, publisher, events=events, not_watched=not_watched, business=business)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+    with ExitStack() as at_end:
+        not_watched = add_sources(settings, poller.add, at_end)
+        at_end.callback(poller.stop)  # before the sources are closed
+        publisher = _publisher(board, business)
+        events = _events(settings, business) if business else None
+        app = create_app(
+            board, publisher, events=events, not_watched=not_watched, business=business
         )
-    )
-    host, port = listener.getsockname()[:2]
-    _log.info("listening", extra=fields(host=host, port=port))
-    poller.watch()
-    gc.freeze()  # what is there now stays: later collections need not walk it
-    try:
+        server = uvicorn.Server(_config(app))
+        host, port = listener.getsockname()[:2]
+        _log.info("listening", extra=fields(host=host, port=port))
+        poller.watch()
+        gc.freeze()  # what is there now stays: later collections need not walk it
         with _sigterm_is_no_error():
-            server.run(sockets=[listener])
-    finally:
-        poller.stop()
+            if not fatal:
+                server.run(sockets=[listener])
     if fatal:
         _log.error("only a new process can help", extra=fields(detail=fatal[0].detail))
         return EXIT_FATAL
     _log.info("stopped")
     return EXIT_OK
+
+
+def _config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
 
 
 def _publisher(board: Board, business: Business | None) -> Publisher:

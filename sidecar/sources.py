@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,8 +21,11 @@ from .values import read_token
 Add = Callable[[Source], None]
 
 
-def add_sources(settings: Settings, add: Add) -> tuple[Gap, ...]:
-    """Adds them all; returns what is not watched and how to change that."""
+def add_sources(settings: Settings, add: Add, at_end: ExitStack) -> tuple[Gap, ...]:
+    """Adds them all; returns what is not watched and how to change that.
+
+    at_end: gets what is to be closed once nothing is read any more.
+    """
     for engine in settings.engines:
         add(
             EngineSource(
@@ -47,10 +51,10 @@ def add_sources(settings: Settings, add: Add) -> tuple[Gap, ...]:
     if settings.host:
         addresses = [EngineAddress(e.name, *_address(e.url)) for e in settings.engines]
         add(HostSource(addresses, settings.host_root))  # at its own, slower pace: 20 ms a read
-    return (*_add_gpu(settings, add), *_not_watched(settings))
+    return (*_add_gpu(settings, add, at_end), *_not_watched(settings))
 
 
-def _add_gpu(settings: Settings, add: Add) -> Iterable[Gap]:
+def _add_gpu(settings: Settings, add: Add, at_end: ExitStack) -> Iterable[Gap]:
     if settings.gpu == "off":
         yield Gap("gpu", "switched off", "--gpu auto")
     elif settings.gpu == "auto" and not _driver_is_here():
@@ -63,7 +67,15 @@ def _add_gpu(settings: Settings, add: Add) -> Iterable[Gap]:
     else:
         from ..exporters.gpu.nvml import NvmlRoot
 
-        add(NvmlRoot(add, settings.gpu_expected, device_interval=settings.gpu_interval))
+        root = NvmlRoot(
+            add,
+            settings.gpu_expected,
+            interval=settings.gpu_interval,
+            device_interval=settings.gpu_interval,
+        )
+        # Killed in mid-call, a monitor has been seen to freeze a GPU.
+        at_end.callback(root.close)
+        add(root)
 
 
 def _driver_is_here() -> bool:

@@ -9,13 +9,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from badserver import BadServer, packed_zeros
+from fakenvml import FakeNvml, compile_fake
 from prometheus_client.parser import text_string_to_metric_families
 
 CAPTURE = Path(__file__).parents[1] / "captures" / "vllm-0.32.0__mid-overload.prom"
@@ -25,7 +26,9 @@ PATIENCE = 60.0
 class Running:
     """A sidecar process. `lines` are its log; `value` reads one series of its /metrics."""
 
-    def __init__(self, journal: Path, *arguments: str) -> None:
+    def __init__(
+        self, journal: Path, *arguments: str, environment: Mapping[str, str] = os.environ
+    ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -33,11 +36,11 @@ class Running:
             [
                 sys.executable, "-m", "inferslo.sidecar", "sidecar", "--log-format", "json",
                 "--listen", f"127.0.0.1:{self.port}", "--events-journal", str(journal),
-                "--gpu", "off", *arguments,
+                *arguments,
             ],
             stderr=subprocess.PIPE,
             text=True,
-            env={k: v for k, v in os.environ.items() if not k.startswith("INFERSLO_")},
+            env={k: v for k, v in environment.items() if not k.startswith("INFERSLO_")},
         )  # fmt: skip
 
     def samples(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -78,8 +81,8 @@ def until(condition: Callable[[], bool]) -> None:
 def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     running: list[Running] = []
 
-    def start(*arguments: str) -> Running:
-        running.append(Running(tmp_path / "events.db", *arguments))
+    def start(*arguments: str, **options: Any) -> Running:
+        running.append(Running(tmp_path / "events.db", *arguments, **options))
         running[-1].wait_until_up()
         return running[-1]
 
@@ -203,3 +206,49 @@ def test_a_journal_that_another_sidecar_uses_is_one_line_and_exit_code_2(
     assert second.returncode == 2
     (line,) = second.stderr.splitlines()
     assert "events.db" in line
+
+
+@pytest.fixture
+def gpus(tmp_path: Path) -> tuple[FakeNvml, dict[str, str]]:
+    """Two healthy GPUs of a fake NVML, and the environment in which a process finds them."""
+    machine = FakeNvml(tmp_path / "script", gpus=2)
+    return machine, machine.environment(compile_fake(tmp_path))
+
+
+def test_a_gpu_that_hangs_is_dropped_and_delays_nobody(
+    start: Start, gpus: tuple[FakeNvml, dict[str, str]]
+) -> None:
+    machine, environment = gpus
+    sidecar = start("--gpu", "on", "--gpu-interval", "1s", environment=environment)
+    memory = "inferslo_gpu_memory_used_bytes"
+    first = {"gpu": "0", "uuid": "GPU-00000000"}
+    second = {"gpu": "1", "uuid": "GPU-00000001"}
+    until(lambda: sidecar.value(memory, **first) is not None)
+    until(lambda: sidecar.value(memory, **second) is not None)
+
+    machine.hang("gpu0")
+    until(lambda: sidecar.value("inferslo_source_up", source="gpu0") == 0.0)
+
+    assert sidecar.value(memory, **first) is None
+    assert sidecar.value(memory, **second) is not None
+    assert sidecar.value("inferslo_gpu_up", **first) == 0.0
+    assert sidecar.value("inferslo_gpu_up", **second) == 1.0
+    in_flight = sidecar.value("inferslo_source_in_flight_seconds", source="gpu0")
+    assert in_flight is not None
+    assert in_flight > 1.0
+    assert sidecar.stop()[0] == 0, "a hung driver call does not hold up the end"
+
+
+def test_a_driver_that_only_a_new_container_can_mend_ends_the_process_with_3(
+    start: Start, gpus: tuple[FakeNvml, dict[str, str]]
+) -> None:
+    machine, environment = gpus
+    machine.fail("system", 999)
+    sidecar = start("--gpu", "on", "--gpu-interval", "1s", environment=environment)
+
+    log = sidecar.process.communicate(timeout=PATIENCE)[1]
+
+    assert sidecar.process.returncode == 3
+    last = json.loads(log.splitlines()[-1])
+    assert last["event"] == "only a new process can help"
+    assert "container" in last["detail"]
