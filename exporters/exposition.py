@@ -14,8 +14,8 @@ blank after TYPE's word         refused                read
 negative timestamp              refused in text        read, as the format allows it
 labels without a comma between  read in text           refused
 line feed inside a label value  read in text           refused
-not UTF-8                       refused in names and   refused anywhere
-                                values
+not UTF-8                       refused but in         refused anywhere
+                                comments
 spaces, TABs, blank lines and   refused                read as in the text format
 comments in OpenMetrics
 UNIT that is no suffix          refused                read
@@ -36,7 +36,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from operator import itemgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .exposition_lines import (
@@ -60,6 +61,9 @@ _OPENMETRICS_SUFFIXES = {
     "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
     "info": ("_info",),
 }
+# Memory while reading, measured on pages made to cost most.
+_LINE_BYTES = 1300
+_QUOTE_BYTES = 200
 # HTML, a JSON array or object, or a byte that no text has.
 _NO_METRICS = re.compile(
     rb'(?:\xef\xbb\xbf)?+\s*+(?:[<\[]|\{\s*+(?:\}|"[^"]*+"\s*+:)|.{0,255}[\x00-\x08\x0e-\x1f])',
@@ -111,9 +115,8 @@ class _Layout:
     # The lines, those of samples without the value; None where more than a value may change.
     texts: Sequence[str | None] = ()
     sample_lines: Sequence[int] = ()
-    series: Sequence[Series] = ()
-    # By exposed name: which of `series`, repetitions left out.
-    positions: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    # By exposed name: position among the page's samples, and labels; repetitions left out.
+    series: Mapping[str, Sequence[tuple[int, Mapping[str, str]]]] = field(default_factory=dict)
     known: Mapping[str, Series] = field(default_factory=dict)
     comments: Sequence[Comment] = ()
 
@@ -139,11 +142,14 @@ class Page:
     """One page, whole."""
 
     def __init__(
-        self, layout: _Layout, values: Sequence[float], extras: Mapping[int, Row] | None = None
+        self,
+        layout: _Layout,
+        values: Sequence[float],
+        extras: Mapping[int, tuple[float | None, Exemplar | None]] = MappingProxyType({}),
     ) -> None:
         self._layout = layout
         self._values = values
-        self._extras = extras or {}  # the rows with a timestamp or an exemplar, by position
+        self._extras = extras  # by position, of the samples with a timestamp or an exemplar
 
     @property
     def openmetrics(self) -> bool:
@@ -152,11 +158,14 @@ class Page:
     @property
     def names(self) -> Collection[str]:
         """Exposed names that have a sample, e.g. `vllm:time_to_first_token_seconds_bucket`."""
-        return self._layout.positions.keys()
+        return self._layout.series.keys()
 
     def samples(self, name: str) -> Sequence[Sample]:
         """The samples exposed as `name`, in the order of the page; empty if there are none."""
-        return [self._sample(position) for position in self._layout.positions.get(name, ())]
+        found, values, extras = self._layout.series.get(name, ()), self._values, self._extras
+        if not extras:
+            return [Sample(name, labels, values[at]) for at, labels in found]
+        return [Sample(name, labels, values[at], *extras.get(at, ())) for at, labels in found]
 
     def declared(self, name: str) -> bool:
         """Whether the page knows `name`: a sample's, a family's, or one its type implies.
@@ -164,23 +173,22 @@ class Page:
         True with no samples means: unknown as yet, not absent.
         """
         layout = self._layout
-        return name in layout.positions or layout.declared_as(name) in layout.declarations
+        return name in layout.series or layout.declared_as(name) in layout.declarations
 
     @cached_property
     def families(self) -> Mapping[str, MetricFamily]:
         """By family name, those without a sample too; samples in the order of the page."""
-        samples: dict[str, list[Sample]] = {name: [] for name in self._layout.declarations}
-        for position in sorted(chain.from_iterable(self._layout.positions.values())):
-            sample = self._sample(position)
-            samples.setdefault(self._layout.declared_as(sample.name), []).append(sample)
-        families = [self._family(declared, found) for declared, found in samples.items()]
+        layout = self._layout
+        placed: dict[str, list[tuple[int, Sample]]] = {name: [] for name in layout.declarations}
+        for name, found in layout.series.items():
+            positions = [at for at, _ in found]
+            family = placed.setdefault(layout.declared_as(name), [])
+            family.extend(zip(positions, self.samples(name), strict=True))
+        families = [
+            self._family(declared, [sample for _, sample in sorted(found, key=itemgetter(0))])
+            for declared, found in placed.items()
+        ]
         return {family.name: family for family in families}
-
-    def _sample(self, position: int) -> Sample:
-        series, value = self._layout.series[position], self._values[position]
-        if row := self._extras.get(position):
-            return Sample(series.name, series.labels, value, row.timestamp, row.exemplar)
-        return Sample(series.name, series.labels, value)
 
     def _family(self, declared: str, samples: Sequence[Sample]) -> MetricFamily:
         about = self._layout.declarations.get(declared, {})
@@ -195,12 +203,12 @@ class Parser:
     """Reads the pages of one target, one after another; a page like the last one is cheap.
 
     Between pages it keeps the layout of the last good one, and nothing else.
-    limit: lines and quotes of a page together. It bounds the memory, about 1 kB for each of
-    them on a page made to hurt; an engine's page has some 3,000.
+    max_memory: bytes that a page may take while it is read, by its lines and quotes at their
+    worst (an engine's page: about 1 MB); its text comes on top, in size bounded by who fetched it.
     """
 
-    def __init__(self, limit: int = 500_000) -> None:
-        self._limit = limit
+    def __init__(self, max_memory: int = 256 << 20) -> None:
+        self._max_memory = max_memory
         self._layout = _Layout()
 
     def parse(self, page: bytes, content_type: str = "") -> Page:
@@ -225,15 +233,19 @@ class Parser:
 
     def _split(self, page: bytes) -> list[str]:
         """Lines, and last what follows the last line feed: nothing, if the page is whole."""
-        size = page.count(b"\n") + page.count(b'"')
-        if size > self._limit:
-            wrong = f"{size} lines and quotes on the page are above the limit of {self._limit}"
-            raise ExpositionError(ErrorKind.TOO_LARGE, 1, wrong)
+        if len(page) * _LINE_BYTES > self._max_memory:  # else not even line feeds alone could
+            memory = _LINE_BYTES * page.count(b"\n") + _QUOTE_BYTES * page.count(b'"')
+            if memory > self._max_memory:
+                wrong = (
+                    f"reading so many lines and labels takes {memory >> 20} MiB, above the limit"
+                )
+                raise ExpositionError(ErrorKind.TOO_LARGE, 1, wrong)
         try:
-            return page.decode().replace("\r\n", "\n").split("\n")
+            text = page.decode()
         except UnicodeDecodeError as error:
             line = page.count(b"\n", 0, error.start) + 1
             raise _error(page, line, f"byte {error.start} of the page is not UTF-8") from None
+        return (text.replace("\r\n", "\n") if "\r" in text else text).split("\n")
 
     def _like_the_last(self, lines: Sequence[str], openmetrics: bool) -> Page | None:
         """Reads nothing but numbers; None if more has changed or one of them is suspect."""
@@ -272,12 +284,15 @@ class Parser:
             openmetrics,
             texts,
             sample_lines=list(rows),
-            series=[row.series for row in rows.values()],
-            positions=_positions(rows.values()),
+            series=_by_name(rows.values()),
             known={row.text: row.series for row in rows.values()},
             comments=comments,
         )
-        extras = {at: row for at, row in enumerate(rows.values()) if not row.bare}
+        extras = {
+            at: (row.timestamp, row.exemplar)
+            for at, row in enumerate(rows.values())
+            if not row.bare
+        }
         return Page(self._layout, [row.value for row in rows.values()], extras)
 
 
@@ -286,15 +301,15 @@ def parse(page: bytes, content_type: str = "") -> Page:
     return Parser().parse(page, content_type)
 
 
-def _positions(rows: Iterable[Row]) -> Mapping[str, Sequence[int]]:
-    positions: dict[str, list[int]] = {}
+def _by_name(rows: Iterable[Row]) -> Mapping[str, Sequence[tuple[int, Mapping[str, str]]]]:
+    found: dict[str, list[tuple[int, Mapping[str, str]]]] = {}
     seen = set()
     for position, (_, (name, labels), _, timestamp, _) in enumerate(rows):
         identity = (name, frozenset(labels.items()), timestamp)
         if identity not in seen:
             seen.add(identity)
-            positions.setdefault(name, []).append(position)
-    return positions
+            found.setdefault(name, []).append((position, labels))
+    return found
 
 
 def _error(page: bytes, line: int, wrong: str) -> ExpositionError:

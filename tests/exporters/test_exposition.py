@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -282,12 +283,32 @@ def test_a_page_may_be_empty(page: bytes) -> None:
     assert not parse(page).families
 
 
-def test_a_page_beyond_the_limit_is_refused_before_it_is_read() -> None:
-    parser = Parser(limit=10)
-    parser.parse(b'a{x="1"} 1\n' * 3)
-    with pytest.raises(ExpositionError, match="above the limit of 10") as caught:
-        parser.parse(b'a{x="1"} 1\n' * 4)
+def test_a_page_that_would_take_too_much_memory_is_refused_before_it_is_read() -> None:
+    parser = Parser(max_memory=10_000)
+    parser.parse(b'a{x="1"} 1\n' * 5)
+    with pytest.raises(ExpositionError, match="above the limit") as caught:
+        parser.parse(b'a{x="1"} 1\n' * 6)
     assert caught.value.kind is ErrorKind.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "".join(f"a{i} 1\n" for i in range(10_000)),
+        "".join(f"a{i} 1 # {{}} 1 1\n" for i in range(10_000)) + "# EOF\n",
+        "a{" + ",".join(f'b{i}="{i}"' for i in range(10_000)) + "} 1\n",
+    ],
+    ids=["names", "exemplars", "labels"],
+)
+def test_memory_stays_below_what_a_page_is_refused_by(page: str) -> None:
+    limit = 1300 * page.count("\n") + 200 * page.count('"')
+    encoded, parser = page.encode(), Parser(max_memory=limit)
+    tracemalloc.start()
+    try:
+        parser.parse(encoded)
+        assert tracemalloc.get_traced_memory()[1] < limit + 4 * len(encoded)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.timeout(60)  # quadratic work on a megabyte takes hours
@@ -319,7 +340,7 @@ def test_a_hostile_line_costs_no_more_than_its_length(
     before: str, repeated: str, after: str
 ) -> None:
     line = before + repeated * (400_000 // len(repeated)) + after
-    parser = Parser(limit=10_000_000)
+    parser = Parser(max_memory=1 << 40)
     for page in (f"{line}\n", f"a 1\n{line}\n# EOF\n", line):
         assert len(str(outcome(parser, page.encode()))) < 3 * len(line)
 
