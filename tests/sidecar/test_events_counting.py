@@ -208,7 +208,7 @@ def test_a_fault_of_ours_leaves_no_caller_waiting(path: Path) -> None:
 
 
 class StuckJournal(Journal):
-    """A fake of a slow disk: a real journal whose transactions wait for `free`."""
+    """A fake of a slow disk: a real journal that waits for `free` just before each COMMIT."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -217,10 +217,22 @@ class StuckJournal(Journal):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        self.reached.set()
-        self.free.wait()
         with super().transaction():
             yield
+            self.reached.set()
+            self.free.wait()
+
+
+def test_nothing_is_acknowledged_or_published_before_the_commit(path: Path) -> None:
+    journal = StuckJournal(path)
+    business = Business(journal)
+    future = business.record([regenerate()])
+    journal.reached.wait()
+    assert not future.done()
+    assert totals(business, REGENERATIONS) == {}
+    journal.free.set()
+    assert future.result() == [Result.ACCEPTED]
+    business.close()
 
 
 def test_events_over_the_bound_are_turned_away_while_the_disk_is_slow(path: Path) -> None:

@@ -63,14 +63,18 @@ class Load:
         self.sent: set[str] = set()
         self.acknowledged: set[str] = set()
         self.observed = 0
+        self.doomed: subprocess.Popen[bytes] | None = None
 
     def run(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        """Kills at the first acknowledgement after `seconds`, when one given too early would
+        not be on disk yet."""
+        self.doomed = None
         threads = [threading.Thread(target=self._post, args=(size,)) for size in (1, 1, 1, 40)]
         threads.append(threading.Thread(target=self._scrape))
         for thread in threads:
             thread.start()
         time.sleep(seconds)
-        process.kill()
+        self.doomed = process
         for thread in threads:
             thread.join()
 
@@ -86,6 +90,8 @@ class Load:
                     status, answer = ask(self.port, "POST", "/v1/events:batch", {"events": events})
             except (OSError, http.client.HTTPException, ValueError):
                 return
+            if self.doomed:
+                self.doomed.kill()
             assert status == 200, answer
             self.acknowledged |= ids
 
@@ -103,7 +109,7 @@ class Load:
 def test_kill_loses_no_acknowledged_event_and_counts_none_twice(tmp_path: Path) -> None:
     port, journal = free_port(), tmp_path / "events.db"
     load = Load(port)
-    for _ in range(5):
+    for _ in range(6):
         with running(port, journal) as process:
             total = ask(port, "GET", "/totals")[1].get(REGENERATIONS, 0)
             assert total >= load.observed
