@@ -7,11 +7,14 @@ byte: the server then counts a success where the log says `gone`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
+from e2e.vllm import MODEL_NAME
 
 PATIENCE = 240  # seconds for one request; nothing here waits longer on purpose
 
@@ -20,8 +23,8 @@ PATIENCE = 240  # seconds for one request; nothing here waits longer on purpose
 class Call:
     """One request to make.
 
-    leave_after_chunks: hang up once so many chunks came; leave_after_seconds: hang up then if no
-    chunk came yet, be it queued or in prefill.
+    leave_after_chunks: hang up once so many chunks came; leave_after_seconds: hang up so long after
+    the response began if no chunk came, for want of a place in the batch.
     """
 
     prompt: str = "the quick brown fox"
@@ -32,17 +35,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the client saw. status is 0 if it left before the response began.
+    """What the client saw.
 
     completion_tokens: the server's own `usage`, known only of a finished stream.
     """
 
     call: Call
-    status: int = 0
-    chunks: int = 0
-    finished: bool = False
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    status: int
+    chunks: int
+    finished: bool
+    completion_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,6 @@ class Log:
         """Clients that hung up in the middle of an answer that had begun."""
         return [r for r in self.results if not r.finished and r.status == 200]
 
-    @property
-    def unheard(self) -> list[Result]:
-        """Clients that hung up before any answer: the request may or may not have arrived."""
-        return [result for result in self.results if not result.status]
-
 
 def run(url: str, calls: Iterable[Call], at_once: int = 8) -> Log:
     """Makes all calls, at most `at_once` at a time, and waits for the last."""
@@ -90,58 +87,44 @@ async def _run(url: str, calls: list[Call], at_once: int) -> Log:
 
 
 async def _make(client: httpx.AsyncClient, call: Call) -> Result:
-    stream = _Stream(client, call)
-    try:
-        async with asyncio.timeout(call.leave_after_seconds) as patience:
-            await stream.read(patience)
-    except TimeoutError:
-        pass  # the client left: leaving the stream closed the connection
-    return stream.result()
+    body = {
+        "model": MODEL_NAME,
+        "prompt": call.prompt,
+        "max_tokens": call.max_tokens,
+        "ignore_eos": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    async with client.stream("POST", "/v1/completions", json=body) as response:
+        reader = _Reader(call)
+        if response.status_code == 200:
+            with contextlib.suppress(TimeoutError):
+                await reader.read(response)
+    # Leaving the block before the end closes the connection.
+    return Result(call, response.status_code, reader.chunks, reader.finished, reader.tokens)
 
 
-class _Stream:
-    def __init__(self, client: httpx.AsyncClient, call: Call) -> None:
-        self._client = client
+class _Reader:
+    def __init__(self, call: Call) -> None:
         self._call = call
-        self._status = 0
-        self._chunks = 0
-        self._finished = False
-        self._usage: dict[str, int] = {}
+        self.chunks = 0
+        self.finished = False
+        self.tokens = 0
 
-    def result(self) -> Result:
-        return Result(
-            self._call,
-            self._status,
-            self._chunks,
-            self._finished,
-            self._usage.get("prompt_tokens", 0),
-            self._usage.get("completion_tokens", 0),
-        )
-
-    async def read(self, patience: asyncio.Timeout) -> None:
-        body = {
-            "model": "tiny",
-            "prompt": self._call.prompt,
-            "max_tokens": self._call.max_tokens,
-            "ignore_eos": True,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        async with self._client.stream("POST", "/v1/completions", json=body) as response:
-            self._status = response.status_code
-            if response.is_error:
-                return
+    async def read(self, response: httpx.Response) -> None:
+        """Until the end, or until the client leaves: by return, or by TimeoutError."""
+        async with asyncio.timeout(self._call.leave_after_seconds) as patience:
             async for line in response.aiter_lines():
-                if not line.startswith("data: "):
+                data = line.removeprefix("data: ")
+                self.finished = data == "[DONE]"
+                if self.finished or not data:
                     continue
-                if line == "data: [DONE]":
-                    self._finished = True
-                    return
-                patience.reschedule(None)  # from the first chunk on, only chunks count
-                if self._leaves_at(json.loads(line.removeprefix("data: "))):
+                patience.reschedule(None)
+                self._take(json.loads(data))
+                if self.chunks == self._call.leave_after_chunks:
                     return
 
-    def _leaves_at(self, chunk: dict) -> bool:
-        self._usage = chunk.get("usage") or self._usage
-        self._chunks += bool(chunk["choices"])
-        return self._chunks == self._call.leave_after_chunks
+    def _take(self, chunk: dict[str, Any]) -> None:
+        self.chunks += bool(chunk["choices"])
+        if usage := chunk.get("usage"):
+            self.tokens = usage["completion_tokens"]

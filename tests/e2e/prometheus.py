@@ -34,7 +34,9 @@ class Prometheus:
 
     def scraped_since(self, job: str, moment: float) -> bool:
         """Whether a whole scrape of the job began after `moment` and succeeded."""
-        done = self.query(f'timestamp(up{{job="{job}"}} == 1)')
+        # timestamp() of anything but a bare selector is the time of the query.
+        up = f'up{{job="{job}"}}'
+        done = self.query(f"timestamp({up}) and {up} == 1")
         return bool(done) and all(sample.value > moment for sample in done)
 
     def wait_for_scrape(self, job: str, seconds: float = 20) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,12 +82,15 @@ def wait_for_polls(url: str, source: str, polls: int = 3, seconds: float = 30) -
 
 
 def sidecar(
-    scratch: Path, *engines: str, flags: tuple[str, ...] = (), poll: str = f"{POLL_SECONDS}s"
+    scratch: Path,
+    *engines: str,
+    flags: Sequence[str] = ("--gpu", "off"),
+    poll: str = f"{POLL_SECONDS}s",
+    env: Mapping[str, str] | None = None,
 ) -> Server:
     listen = f"127.0.0.1:{free_port()}"
     command: list[str | Path] = [EXECUTABLE, "sidecar", "--listen", listen]
     for engine in engines:
         command += ["--engine", engine]
-    command += ["--poll-interval", poll, "--events-journal", scratch / "events.sqlite"]
-    command += ["--gpu", "off", *flags]
-    return Server(command, f"http://{listen}", "/readyz", scratch / "sidecar.log")
+    command += ["--poll-interval", poll, "--events-journal", scratch / "events.sqlite", *flags]
+    return Server(command, f"http://{listen}", "/readyz", scratch / "sidecar.log", env=env)
