@@ -22,7 +22,7 @@ import httpx
 from inferslo.exporters.engines.source import EngineSource
 from inferslo.exporters.http import HttpFetcher
 from inferslo.exporters.names import REQUESTS, REQUESTS_RUNNING, REQUESTS_WAITING, Outcome
-from inferslo.exporters.reading import Histogram
+from inferslo.exporters.reading import Histogram, SourceError
 
 POLL = 0.5  # seconds
 SHORT, LONG = 48, 1500  # tokens
@@ -55,6 +55,7 @@ class Watch:
     def __init__(self, url: str) -> None:
         self._source = EngineSource("bench", url, HttpFetcher())
         self.aborted = 0.0
+        self.rejected = 0.0
         self.idle = False
         self.polls = 0
 
@@ -70,13 +71,19 @@ class Watch:
             return ahead
 
     async def poll(self) -> None:
-        observation = await asyncio.to_thread(self._source.observe)
+        try:
+            observation = await asyncio.to_thread(self._source.observe)
+        except SourceError as error:
+            print(f"a read failed: {error.detail}")
+            return
         in_flight = 0.0
         for point in observation.points:
             if isinstance(point.value, Histogram):
                 continue
             if point.family is REQUESTS and point.labels[2] == Outcome.ABORTED:
                 self.aborted = point.value
+            elif point.family is REQUESTS and point.labels[2] == Outcome.REJECTED:
+                self.rejected = point.value
             elif point.family in (REQUESTS_RUNNING, REQUESTS_WAITING):
                 in_flight += point.value
         self.idle = in_flight == 0
@@ -106,6 +113,9 @@ async def call(client: httpx.AsyncClient, model: str, plan: Plan, log: Log) -> N
                 seen = "before the first token"
                 chunks = 0
                 async for line in response.aiter_lines():
+                    if line.startswith('data: {"error"') or response.status_code == 503:
+                        log.ends["refused"] += 1
+                        break
                     if line == "data: [DONE]" or (not plan.stream and line):
                         break
                     # Not read as JSON: httpx splits lines at U+2028 too, which text may hold.
@@ -140,7 +150,7 @@ def plans(kind: str, requests: int, drop: int) -> list[Plan]:
 async def one_round(
     url: str, model: str, watch: Watch, kind: str, requests: int, drop: int
 ) -> None:
-    log, base = Log(), watch.aborted
+    log, base, rejected = Log(), watch.aborted, watch.rejected
     watching = asyncio.create_task(watch.run(log, base))
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
     async with httpx.AsyncClient(base_url=url, timeout=300, limits=limits) as client:
@@ -153,7 +163,7 @@ async def one_round(
     ends = " | ".join(f"{log.ends[end]}" for end in ENDS)
     print(
         f"| {kind} | {requests} | {ends} | {truth} | {derived:g} | {derived - truth:+g} |"
-        f" {ahead:+g} |",
+        f" {ahead:+g} | {log.ends['refused']} | {watch.rejected - rejected:g} |",
         flush=True,
     )
 
@@ -183,6 +193,7 @@ async def main() -> None:
         await watch.poll()
     columns = ["requests", "requests made", *(f"dropped {end}" for end in ENDS)]
     columns += ["dropped in all", "derived", "error", "most ahead at any poll"]
+    columns += ["clients that saw a refusal", "refusals counted"]
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
     for kind in KINDS:
         for _ in range(args.rounds):

@@ -1,10 +1,12 @@
 """Requests that the client gave up, which vLLM's Python front end counts nowhere.
 
 By HTTP:  2xx of inference handlers - engine requests finished (choices beyond the first left out)
+          - streams that a queue limit refused
 By token: first tokens - finished - running - preempted, where HTTP is not counted (Ray)
 
-Neither can exceed the truth for longer than one write takes, see `Excess`. What they miss, and
-the error measured on a real vLLM: docs/engines/vllm.md.
+Neither can exceed the truth for longer than one write takes, see `Excess`. By HTTP, success,
+error, aborted and rejected add up to all 2xx and 5xx, whatever the guesses about which is which.
+What they miss, and the error measured on a real vLLM: docs/engines/vllm.md.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Aborted:
     def _by_http(self, traffic: Traffic, http: Http, draft: Draft) -> None:
         page = traffic.page
         choices = total(page, "request_params_n_sum") - total(page, "request_params_n_count")
-        ahead = http.answered - (_accounted(traffic) - choices)
+        responses = _accounted(traffic) - choices + traffic.refused_streams
+        ahead = http.answered - responses
         value = self._excess.update(ahead, traffic.restart)
         several = self._several.seen(page, ahead, traffic.restart)
         if not http.seen:
@@ -110,11 +113,10 @@ class _SeveralPerResponse:
 
 
 def _accounted(traffic: Traffic) -> float:
-    """Engine requests finished, but those aborted or answered 5xx: the rest are answered 2xx.
+    """Engine requests finished, without those aborted or answered 5xx: the rest are answered 2xx.
 
     Those that the engine itself aborted (paused, refused by its connector) count as aborted. Of
     failures, as many as there are 5xx are taken to be answered so; others broke off a stream.
-    Thus 2xx + 5xx = success + error + aborted, whatever the shares.
     """
     failed = min(traffic.finished("error"), traffic.failed_responses)
     return math.fsum(traffic.reasons.values()) - traffic.finished("abort") - failed

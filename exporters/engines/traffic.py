@@ -40,7 +40,7 @@ class Http:
 
     @property
     def answered(self) -> float:
-        """2xx: finished, broken off by the client, or failed in mid-stream."""
+        """2xx: finished, broken off by the client, failed in mid-stream, or a refused stream."""
         return self._counts["2"]
 
     @property
@@ -58,7 +58,8 @@ class Traffic:
     """http: None where vLLM's HTTP server is not counted, or its page is Ray's.
 
     reasons: finished engine requests by finish reason; empty where the page has none.
-    rejected: those that a queue limit refused, which HTTP counts as 5xx.
+    rejected: requests that a queue limit refused. vLLM answers 503, but 200 to a stream, with an
+    error in it. Of both kinds only the sum is known: as many as there are 5xx are taken to be 503.
     """
 
     page: VllmPage
@@ -75,6 +76,11 @@ class Traffic:
     def failed_responses(self) -> float:
         """5xx that no queue limit made; 0 where HTTP is not counted."""
         return max(self.http.failed - self.rejected, 0.0) if self.http else 0.0
+
+    @property
+    def refused_streams(self) -> float:
+        """2xx that tell of a queue limit; 0 where HTTP is not counted."""
+        return max(self.rejected - self.http.failed, 0.0) if self.http else 0.0
 
 
 def http_of(page: VllmPage) -> Http | None:
