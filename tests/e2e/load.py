@@ -116,8 +116,9 @@ class _Reader:
         async with asyncio.timeout(self._call.leave_after_seconds) as patience:
             async for line in response.aiter_lines():
                 data = line.removeprefix("data: ")
-                self.finished = data == "[DONE]"
-                if self.finished or not data:
+                if data == "[DONE]":
+                    self.finished = True
+                if data in ("", "[DONE]"):
                     continue
                 patience.reschedule(None)
                 self._take(json.loads(data))
