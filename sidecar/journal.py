@@ -70,8 +70,14 @@ class Journal:
         self._memory = memory or Memory()
         self._clock = clock
         self._added = 0
-        if not path.exists():
-            _create(path)
+        try:
+            if not path.exists():
+                _create(path)
+        except (sqlite3.Error, OSError) as error:
+            raise JournalError(
+                f"cannot create the event journal {path}: {error}: its folder must be writable and"
+                " its disk must have room"
+            ) from error
         self._db = _open(path)
 
     def totals(self) -> dict[Series, int]:
@@ -157,17 +163,11 @@ def _create(path: Path) -> None:
             f"{log} was left behind without {path}: restore the journal, or remove this file too"
             " to start counting from zero"
         )
-    try:
-        with tempfile.TemporaryDirectory(prefix=f"{path.name}.new-", dir=path.parent) as folder:
-            unfinished = Path(folder, path.name)
-            with contextlib.closing(sqlite3.connect(unfinished, isolation_level=None)) as db:
-                db.executescript(_SCHEMA)
-            _publish(unfinished, path)
-    except (sqlite3.Error, OSError) as error:
-        raise JournalError(
-            f"cannot create the event journal {path}: {error}: its folder must be writable and its"
-            " disk must have room"
-        ) from error
+    with tempfile.TemporaryDirectory(prefix=f"{path.name}.new-", dir=path.parent) as folder:
+        unfinished = Path(folder, path.name)
+        with contextlib.closing(sqlite3.connect(unfinished, isolation_level=None)) as db:
+            db.executescript(_SCHEMA)
+        _publish(unfinished, path)
 
 
 def _publish(unfinished: Path, path: Path) -> None:

@@ -277,6 +277,10 @@ def test_a_folder_that_cannot_take_the_file_is_told(path: Path) -> None:
     assert list(path.parent.iterdir()) == []
 
 
+def test_a_path_that_the_system_refuses_is_told(tmp_path: Path) -> None:
+    assert "File name too long" in refusal(tmp_path / ("x" * 300))
+
+
 def test_labels_of_any_text_come_back_as_they_were(path: Path) -> None:
     series = ("inferslo_regenerations_total", ('a"\\,[é', "", "日本", "}"))
     with opened(path) as journal, journal.transaction():
