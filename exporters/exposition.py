@@ -33,34 +33,14 @@ native histogram                protobuf only          refused
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from operator import itemgetter
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from .exposition_lines import (
-    Comment,
-    Exemplar,
-    LineError,
-    Row,
-    Series,
-    read_finite_numbers,
-    read_line,
-)
+from .exposition_lines import Comment, Exemplar, LineError, Row, read_finite_numbers, read_line
+from .exposition_page import Layout, MetricFamily, Page, Sample, layout_of
 from .reading import ErrorKind, SourceError
 
 __all__ = ["Exemplar", "ExpositionError", "MetricFamily", "Page", "Parser", "Sample", "parse"]
 
-_TEXT_SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
-_OPENMETRICS_SUFFIXES = {
-    "counter": ("_total", "_created"),
-    "histogram": ("_bucket", "_sum", "_count", "_created"),
-    "summary": ("_sum", "_count", "_created"),
-    "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
-    "info": ("_info",),
-}
 # Memory while reading, measured on pages made to cost most.
 _LINE_BYTES = 1300
 _QUOTE_BYTES = 200
@@ -82,123 +62,6 @@ class ExpositionError(SourceError):
         self.line = line
 
 
-class Sample(NamedTuple):
-    """One sample under its exposed name. Labels are read-only. timestamp: Unix seconds."""
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
-    timestamp: float | None = None
-    exemplar: Exemplar | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MetricFamily:
-    """What the page says of one family; `type` is `unknown` where it says nothing.
-
-    name: as in OpenMetrics, so a counter's has no `_total` in either format (unless something
-    else has the short name); the samples keep the names that they were exposed under.
-    """
-
-    name: str
-    type: str
-    help: str
-    unit: str
-    samples: Sequence[Sample]
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """All of a page but its numbers; two pages of one target in a row mostly share it."""
-
-    openmetrics: bool = False
-    # The lines, those of samples without the value; None where more than a value may change.
-    texts: Sequence[str | None] = ()
-    sample_lines: Sequence[int] = ()
-    # By exposed name: position among the page's samples, and labels; repetitions left out.
-    series: Mapping[str, Sequence[tuple[int, Mapping[str, str]]]] = field(default_factory=dict)
-    known: Mapping[str, Series] = field(default_factory=dict)
-    comments: Sequence[Comment] = ()
-
-    @cached_property
-    def declarations(self) -> Mapping[str, Mapping[str, str]]:
-        """By name: the texts of HELP, TYPE and UNIT."""
-        found: dict[str, dict[str, str]] = {}
-        for keyword, name, text in self.comments:
-            found.setdefault(name, {})[keyword] = text
-        return found
-
-    def declared_as(self, sample: str) -> str:
-        """The name in the TYPE line that speaks of this sample; its own if none does."""
-        if sample in self.declarations:
-            return sample
-        base, _, suffix = sample.rpartition("_")
-        suffixes = _OPENMETRICS_SUFFIXES if self.openmetrics else _TEXT_SUFFIXES
-        type_ = self.declarations.get(base, {}).get("TYPE", "")
-        return base if f"_{suffix}" in suffixes.get(type_, ()) else sample
-
-
-class Page:
-    """One page, whole."""
-
-    def __init__(
-        self,
-        layout: _Layout,
-        values: Sequence[float],
-        extras: Mapping[int, tuple[float | None, Exemplar | None]] = MappingProxyType({}),
-    ) -> None:
-        self._layout = layout
-        self._values = values
-        self._extras = extras  # by position, of the samples with a timestamp or an exemplar
-
-    @property
-    def openmetrics(self) -> bool:
-        return self._layout.openmetrics
-
-    @property
-    def names(self) -> Collection[str]:
-        """Exposed names that have a sample, e.g. `vllm:time_to_first_token_seconds_bucket`."""
-        return self._layout.series.keys()
-
-    def samples(self, name: str) -> Sequence[Sample]:
-        """The samples exposed as `name`, in the order of the page; empty if there are none."""
-        found, values, extras = self._layout.series.get(name, ()), self._values, self._extras
-        if not extras:
-            return [Sample(name, labels, values[at]) for at, labels in found]
-        return [Sample(name, labels, values[at], *extras.get(at, ())) for at, labels in found]
-
-    def declared(self, name: str) -> bool:
-        """Whether the page knows `name`: a sample's, a family's, or one its type implies.
-
-        True with no samples means: unknown as yet, not absent.
-        """
-        layout = self._layout
-        return name in layout.series or layout.declared_as(name) in layout.declarations
-
-    @cached_property
-    def families(self) -> Mapping[str, MetricFamily]:
-        """By family name, those without a sample too; samples in the order of the page."""
-        layout = self._layout
-        placed: dict[str, list[tuple[int, Sample]]] = {name: [] for name in layout.declarations}
-        for name, found in layout.series.items():
-            positions = [at for at, _ in found]
-            family = placed.setdefault(layout.declared_as(name), [])
-            family.extend(zip(positions, self.samples(name), strict=True))
-        families = [
-            self._family(declared, [sample for _, sample in sorted(found, key=itemgetter(0))])
-            for declared, found in placed.items()
-        ]
-        return {family.name: family for family in families}
-
-    def _family(self, declared: str, samples: Sequence[Sample]) -> MetricFamily:
-        about = self._layout.declarations.get(declared, {})
-        type_ = about.get("TYPE", "unknown").replace("untyped", "unknown")
-        name = declared.removesuffix("_total") if type_ == "counter" else declared
-        if self.declared(name):
-            name = declared
-        return MetricFamily(name, type_, about.get("HELP", ""), about.get("UNIT", ""), samples)
-
-
 class Parser:
     """Reads the pages of one target, one after another; a page like the last one is cheap.
 
@@ -209,7 +72,7 @@ class Parser:
 
     def __init__(self, max_memory: int = 256 << 20) -> None:
         self._max_memory = max_memory
-        self._layout = _Layout()
+        self._layout = Layout()
 
     def parse(self, page: bytes, content_type: str = "") -> Page:
         """Raises ExpositionError.
@@ -264,7 +127,6 @@ class Parser:
     def _line_by_line(
         self, page: bytes, lines: Sequence[str], rest: str, openmetrics: bool
     ) -> Page:
-        texts: list[str | None] = list(lines)
         comments: list[Comment] = []
         rows: dict[int, Row] = {}
         for index, line in enumerate(lines):
@@ -276,18 +138,9 @@ class Parser:
                 comments.append(read)
             elif read is not None:
                 rows[index] = read
-                plain = read.bare and read.text == line.rpartition(" ")[0]
-                texts[index] = read.text if plain else None
         if rest.strip(" \t"):
             raise _error(page, len(lines) + 1, "no line feed at the end: the page was cut short")
-        self._layout = _Layout(
-            openmetrics,
-            texts,
-            sample_lines=list(rows),
-            series=_by_name(rows.values()),
-            known={row.text: row.series for row in rows.values()},
-            comments=comments,
-        )
+        self._layout = layout_of(openmetrics, lines, rows, comments)
         extras = {
             at: (row.timestamp, row.exemplar)
             for at, row in enumerate(rows.values())
@@ -299,17 +152,6 @@ class Parser:
 def parse(page: bytes, content_type: str = "") -> Page:
     """Read one page alone. Raises ExpositionError."""
     return Parser().parse(page, content_type)
-
-
-def _by_name(rows: Iterable[Row]) -> Mapping[str, Sequence[tuple[int, Mapping[str, str]]]]:
-    found: dict[str, list[tuple[int, Mapping[str, str]]]] = {}
-    seen = set()
-    for position, (_, (name, labels), _, timestamp, _) in enumerate(rows):
-        identity = (name, frozenset(labels.items()), timestamp)
-        if identity not in seen:
-            seen.add(identity)
-            found.setdefault(name, []).append((position, labels))
-    return found
 
 
 def _error(page: bytes, line: int, wrong: str) -> ExpositionError:

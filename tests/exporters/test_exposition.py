@@ -150,6 +150,17 @@ def test_a_sample_joins_its_family_wherever_it_stands() -> None:
     assert page.families["other"].type == "unknown"
 
 
+def test_the_samples_of_a_family_stand_in_the_order_of_the_page() -> None:
+    page = parse(b'# TYPE h summary\nh_sum{e="0"} 1\nh_count{e="0"} 2\nh_sum{e="1"} 3\n')
+    assert [sample.value for sample in page.families["h"].samples] == [1, 2, 3]
+
+
+def test_help_escapes_quotes_in_openmetrics_only() -> None:
+    page = r"# HELP a say \"hi\" \\ \n \t" + "\n"
+    assert parse(page.encode()).families["a"].help == 'say \\"hi\\" \\ \n \\t'
+    assert parse(f"{page}# EOF\n".encode()).families["a"].help == 'say "hi" \\ \n \\t'
+
+
 def test_a_counter_keeps_its_suffix_where_the_short_name_is_taken() -> None:
     page = parse(b"# TYPE a gauge\na 1\n# TYPE a_total counter\na_total 2\n")
     assert {name: family.type for name, family in page.families.items()} == {
