@@ -27,7 +27,7 @@ from .journal import Journal, JournalError
 from .log import StateLog, fields
 from .poller import Poller
 from .publisher import Publisher
-from .settings import Settings
+from .settings import Settings, default_journal
 from .sources import add_sources
 from .values import read_token
 
@@ -131,6 +131,7 @@ def _business(settings: Settings) -> Iterator[Business | None]:
     if not settings.events:
         yield None
         return
+    _make_default_folder(settings)
     limits = Limits(
         label_values=settings.events_label_values_max, series=settings.events_series_max
     )
@@ -142,6 +143,20 @@ def _business(settings: Settings) -> Iterator[Business | None]:
         yield business
     finally:
         business.close()
+
+
+def _make_default_folder(settings: Settings) -> None:
+    """The folder of a journal that the user named is not made: it may be a volume not mounted."""
+    if settings.events_journal != default_journal():
+        return
+    folder = settings.events_journal.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(
+            f"cannot make {folder} for the event journal: {error.strerror};"
+            " name a file with --events-journal, or take no events with --events off"
+        ) from error
 
 
 @contextmanager

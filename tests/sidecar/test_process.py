@@ -161,6 +161,37 @@ def test_an_event_is_taken_published_and_there_after_a_restart(start: Start) -> 
     assert again.value("inferslo_agent_turns_total", **labels) == 1.0
 
 
+def run_to_the_end(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "inferslo.sidecar",
+            "sidecar",
+            "--listen",
+            "127.0.0.1:0",
+            *arguments,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=os.environ | environment,
+    )
+
+
+def test_the_default_journal_gets_its_folder_and_a_named_one_must_have_it(tmp_path: Path) -> None:
+    """What is a folder on the way is a file here, so that both end at once, each in its way."""
+    (tmp_path / "file").touch()
+
+    default = run_to_the_end(XDG_STATE_HOME=str(tmp_path / "file"))
+    named = run_to_the_end("--events-journal", str(tmp_path / "missing" / "events.db"))
+
+    assert (default.returncode, named.returncode) == (2, 2)
+    assert "cannot make" in default.stderr
+    assert "--events off" in default.stderr
+    assert not (tmp_path / "missing").exists()
+
+
 def test_sigterm_is_a_clean_end_and_ctrl_c_is_130(start: Start) -> None:
     code, log = start().stop(signal.SIGTERM)
     assert code == 0
@@ -171,15 +202,7 @@ def test_sigterm_is_a_clean_end_and_ctrl_c_is_130(start: Start) -> None:
 
 def test_a_port_in_use_is_one_line_and_exit_code_2(start: Start, tmp_path: Path) -> None:
     first = start()
-    second = subprocess.run(
-        [
-            sys.executable, "-m", "inferslo.sidecar", "sidecar", "--events", "off",
-            "--listen", f"127.0.0.1:{first.port}",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )  # fmt: skip
+    second = run_to_the_end("--events", "off", "--listen", f"127.0.0.1:{first.port}")
 
     assert second.returncode == 2
     (line,) = second.stderr.splitlines()
@@ -193,15 +216,7 @@ def test_a_journal_that_another_sidecar_uses_is_one_line_and_exit_code_2(
     start: Start, tmp_path: Path
 ) -> None:
     start()
-    second = subprocess.run(
-        [
-            sys.executable, "-m", "inferslo.sidecar", "sidecar", "--listen", "127.0.0.1:0",
-            "--events-journal", str(tmp_path / "events.db"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )  # fmt: skip
+    second = run_to_the_end("--events-journal", str(tmp_path / "events.db"))
 
     assert second.returncode == 2
     (line,) = second.stderr.splitlines()
