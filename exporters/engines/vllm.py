@@ -44,7 +44,7 @@ from .excess import Restart
 from .moments import MomentCounter
 from .requests import Requests
 from .restarts import Restarts, start_time
-from .series import UnusableError, VllmPage
+from .series import UnusableError, VllmPage, model_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +150,8 @@ class Vllm:
             draft.add(ENGINE_START_TIME, started, origin="process_start_time_seconds")
         draft.add(ENGINE_RESETS, float(self._restarts.total), origin="counters that fell")
         draft.add(ENGINE_STATS_ENABLED, float(view.has_statistics))
-        awake = [
-            s
-            for s in view.find("engine_sleep_state").samples
-            if s.labels.get("sleep_state") == "awake"
-        ]
-        for model in models:
-            states = [s.value for s in awake if s.labels.get("model_name", "") == model]
-            if states:
-                draft.add(ENGINE_AWAKE, min(states), model, origin="engine_sleep_state awake")
+        for model, awake in _awake(view).items():
+            draft.add(ENGINE_AWAKE, awake, model, origin="engine_sleep_state awake")
 
     def _latency(self, view: VllmPage, latency: Latency, restart: Restart, draft: Draft) -> None:
         gap: Gap | None = None
@@ -208,7 +201,17 @@ class Vllm:
 
 def _models(view: VllmPage) -> list[str]:
     samples = (sample for name in _TELL_MODELS for sample in view.find(name).samples)
-    return sorted({sample.labels.get("model_name", "") for sample in samples})
+    return sorted({model_of(sample) for sample in samples})
+
+
+def _awake(view: VllmPage) -> dict[str, float]:
+    """By model: 0 if one of its data-parallel engines sleeps."""
+    found: dict[str, float] = {}
+    for sample in view.find("engine_sleep_state").samples:
+        if sample.labels.get("sleep_state") == "awake":
+            model = model_of(sample)
+            found[model] = min(sample.value, found.get(model, 1.0))
+    return found
 
 
 def _amount(view: VllmPage, amount: Amount, draft: Draft) -> None:
