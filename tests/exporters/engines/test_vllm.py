@@ -101,7 +101,7 @@ def test_http_counters_and_cache_config_are_of_no_one_of_several_models() -> Non
 
 
 def test_several_api_servers_share_one_page_without_a_start_time() -> None:
-    """Recorded after 960 requests of which the clients dropped 379, 15 of these answered already."""
+    """Recorded after 960 requests. Clients dropped 379, 15 of them answered already."""
     found = read(capture("vllm-0.32.0__two-api-servers.prom"))
     assert ("engine_start_time_seconds",) not in found
     assert found["requests_total", "tiny", "success", "engine"] == 736
