@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 from e2e.vllm import MODEL_NAME
@@ -37,6 +37,7 @@ class Call:
 class Result:
     """What the client saw.
 
+    status: 0 if there was no answer; failed: 5xx, or the connection or the stream broke off;
     completion_tokens: the server's own `usage`, known only of a finished stream.
     """
 
@@ -44,6 +45,7 @@ class Result:
     status: int
     chunks: int
     finished: bool
+    failed: bool
     completion_tokens: int
 
 
@@ -61,12 +63,12 @@ class Log:
 
     @property
     def failed(self) -> list[Result]:
-        return [result for result in self.results if result.status >= 500]
+        return [result for result in self.results if result.failed]
 
     @property
     def gone(self) -> list[Result]:
         """Clients that hung up in the middle of an answer that had begun."""
-        return [r for r in self.results if not r.finished and r.status == 200]
+        return [r for r in self.results if r.status == 200 and not (r.finished or r.failed)]
 
 
 def run(url: str, calls: Iterable[Call], at_once: int = 8) -> Log:
@@ -95,37 +97,50 @@ async def _make(client: httpx.AsyncClient, call: Call) -> Result:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    async with client.stream("POST", "/v1/completions", json=body) as response:
-        reader = _Reader(call)
-        if response.status_code == 200:
-            with contextlib.suppress(TimeoutError):
-                await reader.read(response)
-    # Leaving the block before the end closes the connection.
-    return Result(call, response.status_code, reader.chunks, reader.finished, reader.tokens)
+    reader = _Reader(call)
+    with contextlib.suppress(httpx.TransportError):
+        async with client.stream("POST", "/v1/completions", json=body) as response:
+            await reader.read(response)
+        return reader.result()
+    return dataclasses.replace(reader.result(), failed=True)
 
 
 class _Reader:
     def __init__(self, call: Call) -> None:
         self._call = call
-        self.chunks = 0
-        self.finished = False
-        self.tokens = 0
+        self._status = 0
+        self._chunks = 0
+        self._finished = False
+        self._failed = False
+        self._tokens = 0
+
+    def result(self) -> Result:
+        return Result(
+            self._call, self._status, self._chunks, self._finished, self._failed, self._tokens
+        )
 
     async def read(self, response: httpx.Response) -> None:
-        """Until the end, or until the client leaves: by return, or by TimeoutError."""
-        async with asyncio.timeout(self._call.leave_after_seconds) as patience:
-            async for line in response.aiter_lines():
-                data = line.removeprefix("data: ")
-                if data == "[DONE]":
-                    self.finished = True
-                if data in ("", "[DONE]"):
-                    continue
-                patience.reschedule(None)
-                self._take(json.loads(data))
-                if self.chunks == self._call.leave_after_chunks:
-                    return
+        """Until the end, or until the client leaves: the caller then closes the connection."""
+        self._status = response.status_code
+        self._failed = response.is_server_error
+        if response.status_code != 200:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._call.leave_after_seconds) as patience:
+                async for line in response.aiter_lines():
+                    if not line:
+                        continue
+                    patience.reschedule(None)
+                    self._take(line.removeprefix("data: "))
+                    if self._chunks == self._call.leave_after_chunks:
+                        return
 
-    def _take(self, chunk: dict[str, Any]) -> None:
-        self.chunks += bool(chunk["choices"])
+    def _take(self, data: str) -> None:
+        if data == "[DONE]":
+            self._finished = not self._failed
+            return
+        chunk = json.loads(data)
+        self._failed |= "error" in chunk  # with the response begun, it is too late for a status
+        self._chunks += bool(chunk.get("choices"))
         if usage := chunk.get("usage"):
-            self.tokens = usage["completion_tokens"]
+            self._tokens = usage["completion_tokens"]
