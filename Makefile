@@ -28,9 +28,11 @@ DEV := $(VENV)/.dev-$(call hash,requirements/dev.txt pyproject.toml)
 VLLM := .parts/vllm/.ready-$(call hash,requirements/vllm.txt)
 LITELLM := .parts/litellm/.ready-$(call hash,requirements/litellm.txt)
 
-# What the tests start or compile with, as Debian names it: commands, then their packages.
+# What the tests start or compile with, and the library that vLLM's CPU kernels load; the Debian
+# packages that have it all.
 COMMANDS := promtool amtool prometheus-pushgateway gcc
-PACKAGES := prometheus prometheus-alertmanager prometheus-pushgateway gcc libc6-dev
+LIBRARY := libnuma.so.1
+PACKAGES := prometheus prometheus-alertmanager prometheus-pushgateway gcc libc6-dev libnuma1
 
 .PHONY: help up test lint types unit e2e others parts bench docs lock system
 
@@ -115,7 +117,9 @@ $(LITELLM):
 system:
 	@missing=""; \
 	for command in $(COMMANDS); do command -v $$command >/dev/null || missing+=" $$command"; done; \
-	"$(or $(PYTHON),false)" -c 'import ensurepip' 2>/dev/null || missing+=" python3-venv"; \
+	python() { "$(or $(PYTHON),false)" -c "$$1" 2>/dev/null; }; \
+	python 'import ensurepip' || missing+=" python3-venv"; \
+	python 'import ctypes; ctypes.CDLL("$(LIBRARY)")' || missing+=" $(LIBRARY)"; \
 	test -n "$$missing" || exit 0; \
 	install="apt-get install --no-install-recommends -y $(PACKAGES) python3-venv"; \
 	if command -v apt-get >/dev/null && test "$$(id -u)" = 0; then \
