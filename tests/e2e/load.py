@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
 import httpx
@@ -127,16 +127,16 @@ class _Reader:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._call.leave_after_seconds) as patience:
-                async for line in response.aiter_lines():
+                async for line in _lines(response):
                     if not line:
                         continue
                     patience.reschedule(None)
-                    self._take(line.removeprefix("data: "))
+                    self._take(line.removeprefix(b"data: "))
                     if self._chunks == self._call.leave_after_chunks:
                         return
 
-    def _take(self, data: str) -> None:
-        if data == "[DONE]":
+    def _take(self, data: bytes) -> None:
+        if data == b"[DONE]":
             self._finished = not self._failed
             return
         chunk = json.loads(data)
@@ -144,3 +144,12 @@ class _Reader:
         self._chunks += bool(chunk.get("choices"))
         if usage := chunk.get("usage"):
             self._tokens = usage["completion_tokens"]
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
+    """httpx's own lines end at U+2028 and its like too, which a model may well say."""
+    rest = b""
+    async for data in response.aiter_bytes():
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield line
