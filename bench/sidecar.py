@@ -174,16 +174,20 @@ def _median_ms(work: Callable[[], object]) -> float:
 
 
 def footprint(engines: tuple[str, str], scratch: Path, minutes: float) -> list[Row]:
+    """CPU is of a sidecar without GPU: the fake reads its script anew at every call."""
     bare = _rss_of_imports("fastapi, uvicorn, pynvml")
-    with _with_gpu(scratch, engines)[0] as watcher:
-        began, cpu = time.monotonic(), _cpu_seconds(watcher.pid)
-        _scrape_now_and_then(watcher, began + 60 * minutes)
-        share = 100 * (_cpu_seconds(watcher.pid) - cpu) / (time.monotonic() - began)
-        memory = _rss(watcher.pid)
-    after = f"{minutes:g} min, 2 engines and a GPU, poll 2 s, scrape 15 s"
+    beside = scratch / "gpu-less"
+    beside.mkdir()
+    with _with_gpu(scratch, engines)[0] as with_gpu, sidecar(beside, *engines, poll="2s") as plain:
+        began, cpu = time.monotonic(), _cpu_seconds(plain.pid)
+        _scrape_now_and_then((with_gpu, plain), began + 60 * minutes)
+        share = 100 * (_cpu_seconds(plain.pid) - cpu) / (time.monotonic() - began)
+        memory, memory_with_gpu = _rss(plain.pid), _rss(with_gpu.pid)
+    after = f"{minutes:g} min, 2 engines, poll 2 s, scrape 15 s"
     return [
         Row("RSS of fastapi, uvicorn, pynvml alone", bare, "MB"),
         Row(f"sidecar RSS, {after}", memory, "MB", "aim", 60),
+        Row(f"sidecar RSS, {after}, a GPU", memory_with_gpu, "MB", "aim", 60),
         Row(f"sidecar CPU, {after}", share, "% of a core", "aim", 1),
     ]
 
@@ -195,10 +199,11 @@ def _with_gpu(scratch: Path, engines: Sequence[str]) -> tuple[Server, FakeNvml]:
     return sidecar(scratch, *engines, flags=("--gpu", "on"), poll="2s", env=environment), gpu
 
 
-def _scrape_now_and_then(watcher: Server, ends: float) -> None:
+def _scrape_now_and_then(watchers: Sequence[Server], ends: float) -> None:
     while (left := ends - time.monotonic()) > 0:
         time.sleep(min(15, left))
-        read(watcher.url)
+        for watcher in watchers:
+            read(watcher.url)
 
 
 def _rss_of_imports(modules: str) -> float:
