@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -29,6 +30,11 @@ _PRINTABLE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
 Label = Annotated[str, StringConstraints(max_length=64, pattern=_PRINTABLE)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=_PRINTABLE)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+
+
+def _whole(value: object) -> object:
+    # JSON has one sort of number: to JSON Schema, and to languages without integers, 1.0 is 1.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _checked_time(value: object) -> object:
@@ -124,7 +130,9 @@ class Fallback(_Event):
     from_model: Name = Field(description="The model that should have answered.")
     to_model: Name = Field(description="What answered instead: a model, a template, a human.")
     reason: Name = Field(description="Why, from a short list of your own: timeout, overload, ….")
-    level: int = Field(1, ge=1, le=10, description="Depth of degradation, 1 to 10.")
+    level: Annotated[int, BeforeValidator(_whole)] = Field(
+        1, ge=1, le=10, description="Depth of degradation, 1 to 10."
+    )
 
     def _own_labels(self) -> tuple[str, ...]:
         return (self.from_model, self.to_model, self.reason, str(self.level))
