@@ -2,7 +2,8 @@
 
 Common clients bound the silence between two bytes, not the whole exchange: a server that sends
 one byte a second holds them for hours. Here every socket operation gets what is left of one
-deadline. The protocol itself is h11's.
+deadline. Only the look-up of a name cannot be bounded: the system resolver has timeouts of its
+own. The protocol itself is h11's.
 """
 
 from __future__ import annotations
@@ -63,10 +64,11 @@ class _Answer:
 class HttpFetcher:
     """Gets pages of one server; not thread-safe, one per source.
 
-    deadline: seconds for the whole exchange, redirects included. max_bytes: of the body, before
-    and after decompression. bearer_token: or a function asked for it at each request, since tokens
-    in files are rotated. Redirects are followed only within scheme, host and port, so that a
-    bearer token never travels elsewhere. A proxy named in the environment is not used.
+    deadline: seconds for the whole exchange, redirects included, name look-up excepted.
+    max_bytes: of the body, before and after decompression. bearer_token: or a function asked for
+    it at each request, since tokens in files are rotated. Redirects are followed only within
+    scheme, host and port, so that a bearer token never travels elsewhere. A proxy named in the
+    environment is not used.
     """
 
     def __init__(
@@ -221,23 +223,36 @@ class HttpFetcher:
     def _connect(self, url: SplitResult, ends: float) -> _Connection:
         host = url.hostname or ""
         secure = url.scheme == "https"
-        where = f"{host}:{url.port or (443 if secure else 80)}"
-        try:
-            sock = socket.create_connection(
-                (host, url.port or (443 if secure else 80)), timeout=self._left(ends)
-            )
-        except socket.gaierror as error:
-            raise SourceError(ErrorKind.DNS, f"{host}: {error.strerror}") from error
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise SourceError(
-                ErrorKind.REFUSED,
-                f"{where}: {error.strerror or error}: is the server running there?",
-            ) from error
+        sock = self._connect_to_any(host, url.port or (443 if secure else 80), ends)
         if secure:
             sock = self._secure(sock, host, ends)
         return _Connection(sock, h11.Connection(h11.CLIENT))
+
+    def _connect_to_any(self, host: str, port: int, ends: float) -> socket.socket:
+        """As socket.create_connection, which gives each address of the host the whole timeout."""
+        try:
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (socket.gaierror, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise SourceError(ErrorKind.DNS, f"{host}: {reason}") from error
+        refusal = OSError("no address")
+        for family, kind, protocol, _, address in addresses:
+            sock = socket.socket(family, kind, protocol)
+            try:
+                sock.settimeout(self._left(ends))
+                sock.connect(address)
+            except TimeoutError:
+                sock.close()
+                raise
+            except OSError as error:
+                sock.close()
+                refusal = error
+            else:
+                return sock
+        raise SourceError(
+            ErrorKind.REFUSED,
+            f"{host}:{port}: {refusal.strerror or refusal}: is the server running there?",
+        ) from refusal
 
     def _secure(self, sock: socket.socket, host: str, ends: float) -> socket.socket:
         if self._context is None:
@@ -276,16 +291,18 @@ class HttpFetcher:
             return answer.body
         if encoding not in ("gzip", "x-gzip", "deflate"):
             raise SourceError(ErrorKind.NOT_METRICS, f"{url} is encoded as {encoding}, unasked")
-        decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-        try:
-            body = decompressor.decompress(answer.body, self._max_bytes + 1)
-        except zlib.error as error:
-            raise SourceError(
-                ErrorKind.MALFORMED, f"{url}: bad {encoding} data: {error}"
-            ) from error
-        self._check_size(urlsplit(url), len(body))
-        if not decompressor.eof:
-            raise SourceError(ErrorKind.TRUNCATED, f"{url}: the {encoding} data ends early")
+        body, packed = b"", answer.body
+        while packed:  # gzip data may have several members
+            decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+            try:
+                body += decompressor.decompress(packed, self._max_bytes + 1 - len(body))
+            except zlib.error as error:
+                detail = f"{url}: bad {encoding} data: {error}"
+                raise SourceError(ErrorKind.MALFORMED, detail) from error
+            self._check_size(urlsplit(url), len(body))
+            if not decompressor.eof:
+                raise SourceError(ErrorKind.TRUNCATED, f"{url}: the {encoding} data ends early")
+            packed = decompressor.unused_data
         return body
 
 

@@ -44,7 +44,8 @@ def create_app(
     app = FastAPI(title="inferslo sidecar", docs_url=None, redoc_url=None, redirect_slashes=False)
 
     async def metrics(request: Request) -> Response:
-        compress = "gzip" in request.headers.get("accept-encoding", "")
+        encodings = request.headers.get("accept-encoding", "").replace(" ", "")
+        compress = "gzip" in encodings and "gzip;q=0" not in encodings
         page, content_type = publisher.page(request.headers.get("accept", ""), compress=compress)
         headers = {"Vary": "Accept, Accept-Encoding"}
         if compress:

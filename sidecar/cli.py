@@ -162,7 +162,7 @@ def _read(
     source: Annotated[str, typer.Argument(metavar="URL|FILE|-", help="Page to read; - is stdin.")],
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Show where each family came from, and what is missing."),
+        typer.Option("--explain", help="Add where each value came from, and what is missing."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
     token_file: Annotated[
@@ -193,7 +193,7 @@ def _read(
     if as_json:
         typer.echo(form.as_json(read))
     elif explain:
-        typer.echo(form.as_table(read))
+        typer.echo(form.as_explained_text(read), nl=False)
     else:
         typer.echo(form.as_text(read), nl=False)
     return OK

@@ -17,14 +17,15 @@ def as_text(read: Interpretation) -> str:
     return render(read.observation.points).decode()
 
 
-def as_table(read: Interpretation) -> str:
-    """For people: each published family and its source series; then what is missing."""
-    published = [("published", "series", "made from"), *_families(read.observation.points)]
-    lines = [f"{read.name} is {read.type} {read.version}".rstrip(), "", *_columns(published)]
+def as_explained_text(read: Interpretation) -> str:
+    """The page, and as comments at its end, where people look: what came from what, what is
+    missing."""
+    published = [("published", "series", "made from"), *_made_from(read.observation.points)]
+    lines = ["", f"{read.name} is {read.type} {read.version}".rstrip(), "", *_columns(published)]
     if read.observation.gaps:
         missing = [(gap.signal, gap.reason, gap.remedy) for gap in read.observation.gaps]
         lines += ["", *_columns([("missing", "why", "what to do"), *missing])]
-    return "\n".join(lines)
+    return as_text(read) + "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
 def as_json(read: Interpretation) -> str:
@@ -43,12 +44,25 @@ def as_json(read: Interpretation) -> str:
     return json.dumps(document, indent=2, allow_nan=False)
 
 
-def _families(points: Iterable[Point]) -> Iterator[tuple[str, str, str]]:
-    origins: dict[str, list[str]] = {}
+def _made_from(points: Iterable[Point]) -> Iterator[tuple[str, str, str]]:
+    """One row for a family, or one for each of its series if they are made differently."""
+    families: dict[str, list[Point]] = {}
     for point in points:
-        origins.setdefault(point.family.name, []).append(point.origin)
-    for name, came_from in origins.items():
-        yield name, str(len(came_from)), ", ".join(dict.fromkeys(filter(None, came_from)))
+        families.setdefault(point.family.name, []).append(point)
+    for name, group in families.items():
+        if len({point.origin for point in group}) == 1:
+            yield name, str(len(group)), group[0].origin
+        else:
+            for point in group:
+                yield f"{name}{{{_distinguishing(point, group)}}}", "1", point.origin
+
+
+def _distinguishing(point: Point, group: list[Point]) -> str:
+    return ",".join(
+        f'{label}="{value}"'
+        for i, (label, value) in enumerate(zip(point.family.labels, point.labels, strict=True))
+        if len({other.labels[i] for other in group}) > 1
+    )
 
 
 def _columns(rows: list[tuple[str, str, str]]) -> Iterator[str]:

@@ -11,9 +11,11 @@ from ..exporters.exposition import Page, parse
 from ..exporters.gateways.litellm import LiteLlm
 from ..exporters.http import Fetcher, Response
 from ..exporters.reading import ErrorKind, Observation, SourceError
+from .errors import StartError
 from .targets import Target
 
 LITELLM = "litellm"
+MAX_FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,16 @@ def interpret_url(target: Target, fetcher: Fetcher) -> Interpretation:
 
 
 def interpret_file(path: Path) -> Interpretation:
-    """Raises SourceError."""
+    """Raises SourceError, and StartError if the file cannot be read."""
     try:
-        body = path.read_bytes()
+        with path.open("rb") as file:
+            body = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        detail = f"{path} cannot be read: {error.strerror}; a URL begins with http://"
-        raise SourceError(ErrorKind.UNREADABLE, detail) from None
+        raise StartError(
+            f"{path} cannot be read: {error.strerror}; a URL begins with http://"
+        ) from None
+    if len(body) > MAX_FILE_BYTES:
+        raise StartError(f"{path} is larger than {MAX_FILE_BYTES} bytes: is it a metrics page?")
     return interpret_page(path.name, body)
 
 

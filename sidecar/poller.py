@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ..exporters.reading import ErrorKind, FatalSourceError, Reading, Source, SourceError
 from .board import Board
+from .log import fields
 
 # A source that fails at once must not spin, whatever its interval.
 MIN_PAUSE_AFTER_FAILURE = 1.0
@@ -35,6 +36,7 @@ class Poller:
         self._clock = clock
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._faults: dict[str, str] = {}
 
     def add(self, source: Source) -> None:
         """Starts to read the source. Raises ValueError if its name is taken."""
@@ -88,6 +90,13 @@ class Poller:
         except SourceError as error:
             return reading(error.kind, error.detail)
         except Exception as error:  # noqa: BLE001 - a fault of one adapter must not end its thread
-            _log.exception("fault while reading %s", source.name)
-            return reading(ErrorKind.INTERNAL, f"{type(error).__name__}: {error}")
+            fault = f"{type(error).__name__}: {error}"
+            self._log_once(source.name, fault)
+            return reading(ErrorKind.INTERNAL, fault)
         return Reading(source.name, started, self._clock() - began, observation)
+
+    def _log_once(self, source: str, fault: str) -> None:
+        """The traceback, for us to mend; once, although the fault may come at every read."""
+        if self._faults.get(source) != fault:
+            self._faults[source] = fault
+            _log.exception("fault of ours", extra=fields(source=source))

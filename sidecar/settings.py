@@ -8,6 +8,7 @@ origins are laid over each other: config.py.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -208,16 +209,42 @@ def default_text(field: str) -> str:
 
 def contradictions(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
     """Settings that are each right and cannot all be meant: their names, and what is wrong."""
-    for field, targets in (("engines", settings.engines), ("litellm", settings.litellm)):
-        by_url = {target.url: target.name for target in targets}
-        for url in _repeated(target.url for target in targets):
-            yield (field,), f"{url} is there twice: its requests would be counted twice"
-        for name in _repeated(by_url.values()):
-            yield (field,), f'two are named "{name}": give each a name of its own, NAME=URL'
+    targets = (*settings.engines, *settings.litellm)
+    by_url = {target.url: target for target in targets}
+    for url in _repeated(target.url for target in targets):
+        yield (
+            _fields_with(targets, by_url[url].name),
+            (f"{url} is there twice: its requests would be counted twice"),
+        )
+    for name in _repeated(target.name for target in by_url.values()):
+        yield (
+            _fields_with(targets, name),
+            (f'two are named "{name}": give each a name of its own, NAME=URL'),
+        )
+    for target in targets:
+        if _RESERVED.fullmatch(target.name):
+            yield (
+                _fields_with((target,), target.name),
+                (f'"{target.name}" is the name of a source of the sidecar\'s own: choose another'),
+            )
     if settings.gpu == "off" and settings.gpu_expected is not None:
         yield ("gpu", "gpu_expected"), "GPUs are expected and not read"
     if not settings.events and settings.events_token_file is not None:
         yield ("events", "events_token_file"), "tokens without events"
+
+
+# Names of the sources "host", "gpu", "gpu-events", "gpu0" …
+_RESERVED = re.compile(r"host|gpu(-events|\d+)?")
+
+
+def _fields_with(targets: Iterable[Target], name: str) -> tuple[str, ...]:
+    """The settings that hold a target of this name."""
+    fields = (
+        "engines" if isinstance(target, Engine) else "litellm"
+        for target in targets
+        if target.name == name
+    )
+    return tuple(dict.fromkeys(fields))
 
 
 def _repeated(values: Iterable[str]) -> list[str]:

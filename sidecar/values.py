@@ -169,10 +169,10 @@ def _url(url: str) -> str:
     if parts.scheme not in ("http", "https"):
         raise ValueError(f'"{url}": only http and https are read, not {parts.scheme}')
     try:
-        has_port = parts.port != 0
-    except ValueError:
-        has_port = False
-    if not parts.hostname or not has_port or re.search(r"\s", url):
+        is_right = bool((parts.hostname or "").encode("idna")) and parts.port != 0
+    except ValueError:  # UnicodeError too
+        is_right = False
+    if not is_right or re.search(r"\s", url):
         raise ValueError(f'"{url}" has no host or a bad port: write http://HOST:PORT')
     return url.rstrip("/").removesuffix("/metrics").rstrip("/")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import resource
+import errno
+import gzip
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,17 +87,63 @@ def test_a_redirect_to_another_host_is_not_asked(server: BadServer, fetcher: Mak
     assert [path for _, path in server.seen] == ["/redirect-other"]
 
 
-@pytest.mark.parametrize("path", ["/big", "/gzip-bomb"])
-def test_a_page_of_200_mb_does_not_fill_the_memory(
-    server: BadServer, path: str, fetcher: Make
+def test_all_members_of_gzip_data_are_read(fetcher: Make) -> None:
+    packed = gzip.compress(b"a 1\n") + gzip.compress(b"b 2\n")
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    with raw_server(head % len(packed) + packed) as url:
+        assert fetcher().get(url).body == b"a 1\nb 2\n"
+
+
+def test_the_deadline_is_one_for_all_addresses_of_a_host(
+    fetcher: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Each connection attempt is given what is left, and the attempts end with it."""
+    given: list[float | None] = []
 
-    failure(fetcher(deadline=30.0, max_bytes=1 << 20), server.url + path)
+    class Deaf(socket.socket):
+        def settimeout(self, value: float | None, /) -> None:
+            given.append(value)
 
-    grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    # The server runs in this process: its packed 200 MB are made with some 200 MB of zeros.
-    assert grown_kib < (260 << 10 if path == "/gzip-bomb" else 20 << 10)
+        def connect(self, address: object, /) -> None:
+            now[0] += 2.0
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+
+    now = [100.0]
+    address = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("192.0.2.1", 80))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [address] * 4)
+    monkeypatch.setattr(socket, "socket", Deaf)
+
+    error = failure(fetcher(deadline=5.0, clock=lambda: now[0]), "http://several.invalid/metrics")
+
+    assert error.kind is ErrorKind.TIMEOUT
+    assert given == [5.0, 3.0, 1.0]
+
+
+@pytest.mark.parametrize("path", ["/big", "/gzip-bomb"])
+def test_a_page_of_200_mb_does_not_fill_the_memory(server: BadServer, path: str) -> None:
+    """In a process of its own, since the server has the 200 MB in its memory."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FETCH, server.url + path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    kind, grown_kib = done.stdout.split()
+    assert kind == "too_large", done.stderr
+    assert int(grown_kib) < 20 << 10
+
+
+_FETCH = """
+import resource, sys
+from inferslo.exporters.http import HttpFetcher
+from inferslo.exporters.reading import SourceError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    HttpFetcher(deadline=30.0, max_bytes=1 << 20).get(sys.argv[1])
+except SourceError as error:
+    print(error.kind, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
 
 
 def test_a_certificate_nobody_signed_is_refused(server: BadServer, fetcher: Make) -> None:

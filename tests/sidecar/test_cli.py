@@ -316,14 +316,21 @@ def test_read_takes_a_litellm_page(call: Call) -> None:
 
 
 def test_explain_names_the_source_series_and_what_is_missing(engine: str, call: Call) -> None:
+    plain = call("read", engine).out
     outcome = call("read", engine, "--explain")
 
     assert outcome.code == 0
-    assert outcome.out.splitlines()[0] == f"{engine.removeprefix('http://')} is vllm 0.32.0"
-    assert re.search(
-        r"^inferslo_ttft_seconds +1 +vllm:time_to_first_token_seconds$", outcome.out, re.MULTILINE
-    )
-    assert re.search(r"^requests_timeout +\S.* {2}\S", outcome.out, re.MULTILINE)
+    assert outcome.out.startswith(plain), "it adds to the page"
+    added = outcome.out.removeprefix(plain).splitlines()
+    assert all(line.startswith("#") for line in added), "the page is still one of metrics"
+    assert f"# {engine.removeprefix('http://')} is vllm 0.32.0" in added
+    text = "\n".join(added)
+    for pattern in (
+        r"^# inferslo_ttft_seconds +1 +vllm:time_to_first_token_seconds$",
+        r'^# inferslo_requests_total\{outcome="invalid",source="engine"\} +1 +http_\S+ 4xx$',
+        r"^# requests_timeout +\S.* {2}\S",
+    ):
+        assert re.search(pattern, text, re.MULTILINE), pattern
 
 
 def test_read_json_holds_every_point_with_its_origin(call: Call) -> None:
@@ -376,7 +383,7 @@ def test_read_of_what_cannot_be_read(call: Call) -> None:
     )
     failed(
         call("read", "localhost:8000"),
-        1,
+        2,
         "localhost:8000 cannot be read: No such file or directory; a URL begins with http://",
     )
     failed(call("read", "ftp://x"), 2, 'URL: "ftp://x": only http and https are read, not ftp')

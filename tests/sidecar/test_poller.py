@@ -156,6 +156,20 @@ def test_a_fault_of_ours_fails_the_read_and_not_the_thread(house: House) -> None
     assert house.value(names.SOURCE_ERRORS, "engine", "internal") == 1.0
 
 
+def test_a_fault_of_ours_is_logged_with_its_traceback_once(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    def script() -> Observation:
+        raise ZeroDivisionError("division by zero")
+
+    source = Scripted(script)
+    house.poller.add(source)
+    until(lambda: source.reads == 3)
+
+    assert [record.message for record in caplog.records] == ["fault of ours"]
+    assert caplog.records[0].exc_info
+
+
 def test_a_fatal_error_is_told(house: House) -> None:
     def script() -> Observation:
         raise FatalSourceError(ErrorKind.DRIVER, "re-create the container")

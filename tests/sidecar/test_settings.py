@@ -380,6 +380,30 @@ def test_an_empty_file_sets_nothing() -> None:
             "engines (--engine): http://x is there twice: its requests would be counted twice",
         ),
         (
+            {"engines": ["a=http://x"], "litellm": ["a=http://y"]},
+            None,
+            (
+                'engines (--engine) and litellm (--litellm): two are named "a":'
+                " give each a name of its own, NAME=URL"
+            ),
+        ),
+        (
+            {"litellm": ["host=http://x"]},
+            None,
+            (
+                'litellm (--litellm): "host" is the name of a source'
+                " of the sidecar's own: choose another"
+            ),
+        ),
+        (
+            {"engines": ["gpu0=http://x"]},
+            None,
+            (
+                'engines (--engine): "gpu0" is the name of a source'
+                " of the sidecar's own: choose another"
+            ),
+        ),
+        (
             {"litellm": ["a=http://x", "a=http://y"]},
             None,
             'litellm (--litellm): two are named "a": give each a name of its own, NAME=URL',
