@@ -12,22 +12,24 @@ adding to it. --folder says where the files go: a disk, not a tmpfs, or the figu
 from __future__ import annotations
 
 import argparse
-import contextlib
 import http.client
 import json
 import os
 import shutil
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests"))  # real servers are started there as here
+
+from e2e.processes import Server, free_port  # noqa: E402
+from e2e.sidecar import sidecar  # noqa: E402
 
 BATCH = 500
 PUSHGATEWAY = "prometheus-pushgateway"
@@ -51,39 +53,8 @@ def pushgateway_request(size: int) -> Request:
     return "/metrics/job/bench", f"# TYPE turns_total counter\n{samples}".encode()
 
 
-def serve(port: int, journal: str) -> None:
-    import uvicorn
-    from fastapi import FastAPI
-
-    from inferslo.sidecar.business import Business
-    from inferslo.sidecar.events_api import events_router
-    from inferslo.sidecar.journal import Journal
-
-    business = Business(Journal(Path(journal)))
-    app = FastAPI()
-    app.include_router(events_router(business))
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
-    business.close()
-
-
-@contextlib.contextmanager
-def running(command: list[str], port: int) -> Iterator[None]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while True:
-            if process.poll() is not None:
-                raise SystemExit(f"{command[0]} did not start")
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.05)
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
-
-
-def post(port: int, requests: list[Request], latencies: list[float]) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
+def post(netloc: str, requests: list[Request], latencies: list[float]) -> None:
+    connection = http.client.HTTPConnection(netloc)
     for path, body in requests:
         start = time.perf_counter()
         connection.request("POST", path, body)
@@ -91,16 +62,18 @@ def post(port: int, requests: list[Request], latencies: list[float]) -> None:
         response.read()
         latencies.append(time.perf_counter() - start)
         if response.status not in (200, 202):
-            raise SystemExit(f"port {port} answered {response.status}")
+            raise SystemExit(f"{netloc}{path} answered {response.status}")
     connection.close()
 
 
-def measure(port: int, body: Body, events: int, clients: int, size: int) -> dict[str, float]:
+def measure(server: Server, body: Body, events: int, clients: int, size: int) -> dict[str, float]:
     """Events a second over all clients, and the latency of one request in milliseconds."""
     share = events // clients // size
     work = [[body(size) for _ in range(share)] for _ in range(clients)]
     latencies: list[float] = []
-    threads = [threading.Thread(target=post, args=(port, part, latencies)) for part in work]
+    threads = [
+        threading.Thread(target=post, args=(server.netloc, part, latencies)) for part in work
+    ]
     start = time.perf_counter()
     for thread in threads:
         thread.start()
@@ -126,41 +99,33 @@ def syncs_per_second(folder: Path) -> float:
         return count / (time.perf_counter() - start)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--events", type=int, default=4000, help="one by one; 25 times in batches")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--folder", type=Path, help="where journal and persistence file go")
-    parser.add_argument("--serve", nargs=2, metavar=("PORT", "JOURNAL"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.serve:
-        return serve(int(arguments.serve[0]), arguments.serve[1])
     binary = shutil.which(PUSHGATEWAY)
     if binary is None:
         raise SystemExit(f"{PUSHGATEWAY} is not installed: apt-get install {PUSHGATEWAY}")
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         report(Path(name), binary, arguments.events, arguments.json)
-    return None
+
+
+def pushgateway(folder: Path, binary: str) -> Server:
+    listen = f"127.0.0.1:{free_port()}"
+    saved = f"--persistence.file={folder / 'pushgateway.data'}"
+    command = [binary, f"--web.listen-address={listen}", saved]
+    return Server(command, f"http://{listen}", "/-/ready", folder / "pushgateway.log")
 
 
 def report(folder: Path, binary: str, events: int, as_json: bool) -> None:
-    ours, theirs = free_port(), free_port()
-    sidecar = [sys.executable, __file__, "--serve", str(ours), str(folder / "events.db")]
-    pushgateway = [
-        binary,
-        f"--web.listen-address=127.0.0.1:{theirs}",
-        f"--persistence.file={folder / 'pushgateway.data'}",
-    ]
+    load = os.getloadavg()[0]
     syncs = syncs_per_second(folder)
     cases = [(1, 1, events), (8, 1, events), (1, BATCH, 25 * events), (8, BATCH, 25 * events)]
     rows = []
-    with running(sidecar, ours), running(pushgateway, theirs):
+    alone = ("--gpu", "off", "--host", "off")
+    with sidecar(folder, flags=alone) as ours, pushgateway(folder, binary) as theirs:
         for clients, size, count in cases:
             mine = measure(ours, sidecar_request, count, clients, size)
             other = measure(theirs, pushgateway_request, count, clients, size)
@@ -170,8 +135,10 @@ def report(folder: Path, binary: str, events: int, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"syncs_per_second": syncs, "cases": rows}, indent=2))
         return
-    load = os.getloadavg()[0]
-    print(f"the disk syncs {syncs:,.0f} times a second; {os.cpu_count()} CPUs, load {load:.1f}\n")
+    print(
+        f"the disk syncs {syncs:,.0f} times a second; {os.cpu_count()} CPUs; load {load:.1f} before"
+    )
+    print()
     print("                        --------- sidecar ---------   ------- pushgateway -------")
     print(
         "clients  events/request   events/s   p50 ms   p99 ms    events/s   p50 ms   p99 ms   ratio"

@@ -1,7 +1,6 @@
-"""The client against a scripted server, which is a fake, and against the real events routes."""
+"""The client against a scripted server, which is a fake, and against a real sidecar."""
 
 import gc
-import http.client
 import json
 import logging
 import os
@@ -13,16 +12,16 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.sidecar import read, sidecar
 
 from inferslo.sidecar.client import EventClient
 
-SERVER = Path(__file__).with_name("events_server.py")
 DEAD = "http://127.0.0.1:1"
 
 Reply = tuple[int, dict[str, str], bytes]
@@ -468,36 +467,9 @@ print(client.sent, client.dropped)
     assert apps == {"parent": 1, "child": 1}
 
 
-@contextmanager
-def real_server(port: int, journal: Path) -> Iterator[None]:
-    process = subprocess.Popen([sys.executable, str(SERVER), str(port), str(journal)])
-    try:
-        until(lambda: process.poll() is None and answers(port))
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def answers(port: int) -> bool:
-    try:
-        return bool(totals(port))
-    except OSError:
-        return False
-
-
-def totals(port: int) -> dict[str, float]:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-        connection.request("GET", "/totals")
-        return json.loads(connection.getresponse().read())
-
-
 def test_a_real_sidecar_killed_and_started_again_counts_every_event_once(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    journal = tmp_path / "events.db"
-    with client_of(f"http://127.0.0.1:{port}", batch_size=20) as client:
+    server = sidecar(tmp_path, flags=("--gpu", "off", "--host", "off"))
+    with client_of(server.url, batch_size=20) as client:
 
         def report(count: int) -> None:
             for number in range(count):
@@ -506,14 +478,16 @@ def test_a_real_sidecar_killed_and_started_again_counts_every_event_once(tmp_pat
 
         report(200)  # nobody listens yet
         for _ in range(2):
-            with real_server(port, journal):
+            with server:
                 report(600)
+                server.kill()
         report(100)
-        with real_server(port, journal):
+        with server:
             client.quality_check("negation", True)
             client.agent_turn("not an outcome")
             client.close(60)
-            found = totals(port)
+            found = read(server.url)
     assert (client.sent, client.dropped) == (1501, 1)
-    assert found["inferslo_agent_turns_total{shop,,,,success}"] == 1500
-    assert found["inferslo_quality_checks_total{,,,,negation,passed}"] == 1
+    assert found.value("inferslo_agent_turns_total", app="shop", outcome="success") == 1500
+    assert found.value("inferslo_agent_turns_total") == 1500
+    assert found.value("inferslo_quality_checks_total", check="negation", result="passed") == 1
