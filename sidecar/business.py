@@ -1,4 +1,4 @@
-"""Counts business events: under bounded labels, durably, each id once.
+"""Counts business events: durably, each id once.
 
 One writer thread takes all that came in while the last commit was under way and commits it at
 once, so that many clients share one fsync; a caller hears of its events only after that.
@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import get_args
 
 from ..exporters import names
-from ..exporters.names import FAMILIES, Family
+from ..exporters.names import FAMILIES
 from ..exporters.reading import InfersloError, Point
-from .events import Event, SessionState, TurnOutcome
+from .events import Event
 from .journal import Journal, JournalError, JournalWriteError, Series
+from .tally import Limits as Limits
+from .tally import Tally
 
 _log = logging.getLogger(__name__)
-
-OTHER = "other"
 
 
 class Result(StrEnum):
@@ -34,95 +33,8 @@ class Result(StrEnum):
     INVALID = "invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """label_values: distinct values of one label; series: of one family; pending: events that
-    may wait for the disk."""
-
-    label_values: int = 50
-    series: int = 1000
-    pending: int = 10_000
-
-
 class BusyError(InfersloError):
     """Too many events wait for the disk; come again."""
-
-
-# Families whose last label takes only these values. A new series brings the others along at 0,
-# which is known and not guessed: without it a success ratio would not exist until the first
-# success, and a total outage would not show.
-_LISTED: Mapping[str, tuple[str, ...]] = {
-    names.AGENT_TURNS.name: get_args(TurnOutcome),
-    names.SESSIONS.name: get_args(SessionState),
-    names.QUALITY_CHECKS.name: ("passed", "failed"),
-}
-
-
-class Tally:
-    """Totals by series, under the label bounds.
-
-    A label value or series, once counted, keeps its own series for ever, over restarts too:
-    what is admitted follows from the totals alone.
-    """
-
-    def __init__(self, totals: Mapping[Series, int], limits: Limits) -> None:
-        self._limits = limits
-        self._totals = dict(totals)
-        self._changed: set[Series] = set()
-        self._series = Counter(name for name, _ in totals)
-        self._values: defaultdict[str, set[str]] = defaultdict(set)
-        for name, labels in totals:
-            self._admit(FAMILIES[name], labels)
-
-    def count(self, event: Event) -> None:
-        family, given = event.family, event.labels()
-        if (family.name, given) in self._totals:  # nearly always
-            return self.add(family, given)
-        kept = self._bounded(family, given)
-        for label, before, after in zip(family.labels, given, kept, strict=True):
-            if before != after:
-                self.add(names.EVENTS_LABEL_OVERFLOW, (label,))
-        return self.add(family, kept)
-
-    def add(self, family: Family, labels: tuple[str, ...], amount: int = 1) -> None:
-        series = (family.name, labels)
-        if series not in self._totals:
-            self._open(family, labels)
-        self._totals[series] += amount
-        self._changed.add(series)
-
-    def take_changed(self) -> dict[Series, int]:
-        """The totals that changed since the last call."""
-        changed = {series: self._totals[series] for series in self._changed}
-        self._changed.clear()
-        return changed
-
-    def _bounded(self, family: Family, given: tuple[str, ...]) -> tuple[str, ...]:
-        free = len(given) - (family.name in _LISTED)
-        kept = (*map(self._known, family.labels, given[:free]), *given[free:])
-        if (family.name, kept) in self._totals or self._series[family.name] < self._limits.series:
-            return kept
-        return (*(value and OTHER for value in given[:free]), *given[free:])
-
-    def _known(self, label: str, value: str) -> str:
-        values = self._values[label]
-        if not value or value in values or len(values) < self._limits.label_values:
-            return value
-        return OTHER
-
-    def _open(self, family: Family, labels: tuple[str, ...]) -> None:
-        self._admit(family, labels)
-        for last in _LISTED.get(family.name, labels[-1:]):
-            series = (family.name, (*labels[:-1], last))
-            if series not in self._totals:
-                self._totals[series] = 0
-                self._changed.add(series)
-                self._series[family.name] += 1
-
-    def _admit(self, family: Family, labels: tuple[str, ...]) -> None:
-        for label, value in zip(family.labels, labels, strict=True):
-            if value and value != OTHER:
-                self._values[label].add(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +47,14 @@ class _Job:
 class Business:
     """Takes events from any thread and gives their totals as points.
 
-    It owns the journal from now on. Raises JournalError if the totals in it are not of the
-    families that this version publishes.
+    It owns the journal from now on. pending: events that may wait for the disk. Raises
+    JournalError if the totals in the journal are not of the families that this version publishes.
     """
 
-    def __init__(self, journal: Journal, limits: Limits | None = None) -> None:
+    def __init__(self, journal: Journal, limits: Limits, *, pending: int = 10_000) -> None:
         self._journal = journal
-        self._limits = limits or Limits()
+        self._limits = limits
+        self._most_pending = pending
         totals = journal.totals()
         _check_families(totals, journal)
         self._tally = Tally(totals, self._limits)
@@ -170,7 +83,7 @@ class Business:
         with self._wakeup:
             if self._closing:
                 raise JournalWriteError("the sidecar is stopping")
-            if self._jobs and self._pending + len(events) > self._limits.pending:
+            if self._jobs and self._pending + len(events) > self._most_pending:
                 raise BusyError(f"{self._pending} events wait for the disk")
             self._jobs.append(job)
             self._pending += max(1, len(events))

@@ -33,9 +33,7 @@ class _RefusalError(Exception):
         self.response = JSONResponse({"error": error, "hint": hint}, status, headers)
 
 
-def events_router(
-    business: Business, token: str | None = None, max_body: int = 1 << 20
-) -> APIRouter:
+def events_router(business: Business, token: str | None, max_body: int) -> APIRouter:
     """The routes, to be included in an app. token: asked for as `Authorization: Bearer`;
     max_body: bytes."""
     router = APIRouter(tags=["business events"])

@@ -14,10 +14,11 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from inferslo.sidecar.business import Business, Limits
+from inferslo.sidecar.business import Business
 from inferslo.sidecar.events import MAX_BATCH, json_schema
 from inferslo.sidecar.events_api import events_router
 from inferslo.sidecar.journal import Journal
+from inferslo.sidecar.tally import Limits
 
 EVENT = {"type": "regenerate", "app": "shop"}
 
@@ -77,12 +78,12 @@ Serve = Callable[..., Server]
 def serve(tmp_path: Path) -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def start(limits: Limits | None = None, **options: Any) -> Server:
+        def start(token: str | None = None, max_body: int = 1 << 20, **options: int) -> Server:
             journal = Journal(tmp_path / "events.db")
-            business = Business(journal, limits)
+            business = Business(journal, Limits(label_values=100, series=1000), **options)
             stack.callback(business.close)
             app = FastAPI()
-            app.include_router(events_router(business, **options))
+            app.include_router(events_router(business, token, max_body))
             return Server(stack.enter_context(serving(app)), business, journal)
 
         yield start
@@ -268,7 +269,7 @@ def test_after_close_events_are_told_to_come_again(serve: Serve) -> None:
 def test_a_slow_disk_turns_events_away_but_blocks_nothing_else(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = serve(Limits(pending=2))
+    server = serve(pending=2)
     reached, free = threading.Event(), threading.Event()
     remember = server.journal.remember
 

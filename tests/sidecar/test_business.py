@@ -1,4 +1,4 @@
-"""Business: counting, label bounds, idempotency; everything against a real journal."""
+"""Business: counting, idempotency, durability; everything against a real journal."""
 
 import logging
 import threading
@@ -14,13 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inferslo.sidecar.business import Business, BusyError, Limits, Result
+from inferslo.sidecar.business import Business, BusyError, Result
 from inferslo.sidecar.events import Event, parse
 from inferslo.sidecar.journal import Journal, JournalError, JournalWriteError, Memory
+from inferslo.sidecar.tally import Limits
 
 RECEIVED = "inferslo_events_received_total"
-OVERFLOW = "inferslo_events_label_overflow_total"
 REGENERATIONS = "inferslo_regenerations_total"
+WIDE = Limits(label_values=100, series=1000)
+NARROW = Limits(label_values=2, series=1000)
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def counting(path: Path, limits: Limits | None = None) -> Iterator[Business]:
+def counting(path: Path, limits: Limits = WIDE) -> Iterator[Business]:
     business = Business(Journal(path), limits)
     try:
         yield business
@@ -73,20 +75,6 @@ def test_an_acknowledged_event_is_in_the_next_scrape(path: Path) -> None:
             assert totals(business, REGENERATIONS) == {("shop", "", "", ""): expected}
 
 
-def test_the_other_outcomes_of_a_new_series_start_at_zero(path: Path) -> None:
-    with counting(path) as business:
-        business.record([turn("timeout", app="shop")]).result()
-        found = totals(business, "inferslo_agent_turns_total")
-    assert {labels[-1]: value for labels, value in found.items()} == {
-        "success": 0,
-        "timeout": 1,
-        "format_error": 0,
-        "tool_error": 0,
-        "aborted": 0,
-        "error": 0,
-    }
-
-
 def test_duplicates_in_one_batch_and_in_later_ones_are_counted_once(path: Path) -> None:
     a, b = regenerate(id="a"), regenerate(id="b")
     with counting(path) as business:
@@ -122,68 +110,12 @@ def test_totals_go_on_after_a_restart(path: Path) -> None:
         assert business.record([regenerate("shop", id="a")]).result() == [Result.DUPLICATE]
 
 
-def test_a_label_value_over_the_limit_is_counted_as_other(path: Path) -> None:
-    with counting(path, Limits(label_values=2)) as business:
-        business.record([regenerate(app) for app in ("a", "b", "c", "a", "d", "other")]).result()
-        assert totals(business, REGENERATIONS) == {
-            ("a", "", "", ""): 2,
-            ("b", "", "", ""): 1,
-            ("other", "", "", ""): 3,
-        }
-        assert totals(business, OVERFLOW) == {("app",): 2}
-
-
-def test_values_of_one_label_are_bounded_over_all_families(path: Path) -> None:
-    with counting(path, Limits(label_values=1)) as business:
-        business.record([regenerate("a"), turn("success", app="b")]).result()
-        assert ("other", "", "", "", "success") in totals(business, "inferslo_agent_turns_total")
-
-
-def test_admitted_values_keep_their_place_over_a_restart(path: Path) -> None:
-    limits = Limits(label_values=2)
-    with counting(path, limits) as business:
-        business.record([regenerate("a"), regenerate("b")]).result()
-    with counting(path, limits) as business:
-        business.record([regenerate("c"), regenerate("b")]).result()
-        assert totals(business, REGENERATIONS) == {
-            ("a", "", "", ""): 1,
-            ("b", "", "", ""): 2,
-            ("other", "", "", ""): 1,
-        }
-
-
-def test_a_lowered_limit_takes_no_series_away(path: Path) -> None:
-    with counting(path) as business:
-        business.record([regenerate(app) for app in "abcd"]).result()
-    with counting(path, Limits(label_values=1)) as business:
-        business.record([regenerate("d"), regenerate("e")]).result()
-        found = totals(business, REGENERATIONS)
-    assert found[("d", "", "", "")] == 2
-    assert found[("other", "", "", "")] == 1
-
-
-def test_a_family_over_its_series_keeps_outcomes_apart(path: Path) -> None:
-    with counting(path, Limits(series=12)) as business:
-        events = [turn("timeout", app=f"app{n}", tenant=f"tenant{n}") for n in range(5)]
-        business.record(events).result()
-        found = totals(business, "inferslo_agent_turns_total")
-        assert {labels: value for labels, value in found.items() if value} == {
-            ("app0", "", "tenant0", "", "timeout"): 1,
-            ("app1", "", "tenant1", "", "timeout"): 1,
-            ("other", "", "other", "", "timeout"): 3,
-        }
-        assert totals(business, OVERFLOW) == {("app",): 3, ("tenant",): 3}
-        # Another family has its own share.
-        business.record([regenerate("app9")]).result()
-        assert ("app9", "", "", "") in totals(business, REGENERATIONS)
-
-
 def test_nothing_counts_when_the_disk_refuses_and_labels_are_not_admitted(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     journal = Journal(path)
-    business = Business(journal, Limits(label_values=1))
+    business = Business(journal, Limits(label_values=1, series=1000))
     journal._db.execute("PRAGMA query_only = 1")
     for _ in range(3):
         with pytest.raises(JournalWriteError, match="cannot write the event journal"):
@@ -225,7 +157,7 @@ class StuckJournal(Journal):
 
 def test_nothing_is_acknowledged_or_published_before_the_commit(path: Path) -> None:
     journal = StuckJournal(path)
-    business = Business(journal)
+    business = Business(journal, WIDE)
     future = business.record([regenerate()])
     journal.reached.wait()
     assert not future.done()
@@ -237,7 +169,7 @@ def test_nothing_is_acknowledged_or_published_before_the_commit(path: Path) -> N
 
 def test_events_over_the_bound_are_turned_away_while_the_disk_is_slow(path: Path) -> None:
     journal = StuckJournal(path)
-    business = Business(journal, Limits(pending=3))
+    business = Business(journal, WIDE, pending=3)
     first = business.record([regenerate()])
     journal.reached.wait()
     second = business.record([regenerate()] * 3)
@@ -252,7 +184,7 @@ def test_events_over_the_bound_are_turned_away_while_the_disk_is_slow(path: Path
 
 def test_a_caller_that_gave_up_in_the_queue_is_not_counted(path: Path) -> None:
     journal = StuckJournal(path)
-    business = Business(journal)
+    business = Business(journal, WIDE)
     first = business.record([regenerate()])
     journal.reached.wait()
     second = business.record([regenerate()])
@@ -264,7 +196,7 @@ def test_a_caller_that_gave_up_in_the_queue_is_not_counted(path: Path) -> None:
 
 
 def test_close_writes_what_waits_and_then_takes_nothing(path: Path) -> None:
-    business = Business(Journal(path))
+    business = Business(Journal(path), WIDE)
     futures = [business.record([regenerate("shop")]) for _ in range(200)]
     business.close()
     assert all(future.result(timeout=0) == [Result.ACCEPTED] for future in futures)
@@ -276,7 +208,7 @@ def test_close_writes_what_waits_and_then_takes_nothing(path: Path) -> None:
 
 def test_close_does_not_wait_for_a_dead_disk(path: Path) -> None:
     journal = StuckJournal(path)
-    business = Business(journal)
+    business = Business(journal, WIDE)
     future = business.record([regenerate()])
     business.close(timeout=0.05)
     assert not future.done()
@@ -292,7 +224,7 @@ def test_totals_of_another_shape_stop_the_start(path: Path, series: Any) -> None
     with journal.transaction():
         journal.save({series: 3})
     with pytest.raises(JournalError, match=r"events.db holds totals of inferslo_\w+, which"):
-        Business(journal)
+        Business(journal, WIDE)
     journal.close()
 
 
@@ -309,7 +241,7 @@ def test_any_interleaving_counts_each_id_once(runs: list[list[list[Event]]]) -> 
     results: Counter[str] = Counter()
     with TemporaryDirectory() as folder:
         for run in runs:
-            with counting(Path(folder, "events.db"), Limits(label_values=2)) as business:
+            with counting(Path(folder, "events.db"), NARROW) as business:
                 futures: list[Future[list[Result]]] = [business.record(batch) for batch in run]
                 for future in futures:
                     results.update(future.result())
@@ -317,7 +249,7 @@ def test_any_interleaving_counts_each_id_once(runs: list[list[list[Event]]]) -> 
                 unnamed += event.id is None
                 duplicates += event.id in seen
                 seen |= {event.id} if event.id else set()
-        with counting(Path(folder, "events.db"), Limits(label_values=2)) as business:
+        with counting(Path(folder, "events.db"), NARROW) as business:
             counted = totals(business, REGENERATIONS)
             received = totals(business, RECEIVED)
     assert sum(counted.values()) == len(seen) + unnamed == results[Result.ACCEPTED]
@@ -330,7 +262,7 @@ def test_many_threads_share_commits_and_lose_nothing(path: Path) -> None:
     journal = Journal(path, memory=Memory())
     commits = Counter[str]()
     journal._db.set_trace_callback(lambda statement: commits.update([statement]))
-    business = Business(journal)
+    business = Business(journal, WIDE)
     results: list[Result] = []
 
     def post(worker: int) -> None:
