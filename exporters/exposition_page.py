@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -113,6 +114,11 @@ class Page:
         """
         layout = self._layout
         return name in layout.series or layout.declared_as(name) in layout.declarations
+
+    def has_prefix(self, *prefixes: str) -> bool:
+        """Whether the page knows a name, with a sample or without, that begins with one of them."""
+        layout = self._layout
+        return any(name.startswith(prefixes) for name in chain(layout.series, layout.declarations))
 
     @cached_property
     def families(self) -> Mapping[str, MetricFamily]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
 
@@ -41,7 +41,7 @@ _OTHERS = {
 
 def detect(page: Page) -> str | None:
     """The key of ENGINES whose page this is, or None."""
-    if _starts(page, PREFIXES) or _counts_inference(page):
+    if page.has_prefix(*PREFIXES) or _counts_inference(page):
         return "vllm"
     return None
 
@@ -49,16 +49,12 @@ def detect(page: Page) -> str | None:
 def explain_unknown(url: str, page: Page) -> str:
     """One line for the operator about a page that `detect` does not know."""
     for prefix, what in _OTHERS.items():
-        if _starts(page, (prefix,)):
+        if page.has_prefix(prefix):
             return f"{url} is the page of {what}"
     return (
         f"{url} is the page of no engine that inferslo knows: no series begins with"
         f" {', '.join(PREFIXES)}. Name vLLM's own port; if it is vLLM, set the engine's type"
     )
-
-
-def _starts(page: Page, prefixes: Iterable[str]) -> bool:
-    return any(name.startswith(tuple(prefixes)) for name in page.families)
 
 
 def _counts_inference(page: Page) -> bool:

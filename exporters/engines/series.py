@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ..exposition import Page, Sample
 from ..reading import Gap, Histogram
@@ -130,12 +131,11 @@ class VllmPage:
 
 def prefix_of(page: Page) -> str | None:
     """The prefix of vLLM's series; one that has samples goes before one that is only declared."""
-    return _prefix_among(page.names) or _prefix_among(page.families)
-
-
-def _prefix_among(names: Collection[str]) -> str | None:
-    present = (prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in names))
-    return next(present, None)
+    with_samples = (
+        prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in page.names)
+    )
+    declared = (prefix for prefix in PREFIXES if page.has_prefix(prefix))
+    return next(chain(with_samples, declared), None)
 
 
 def model_of(sample: Sample) -> str:

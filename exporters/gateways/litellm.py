@@ -14,8 +14,8 @@ from itertools import chain
 from ..exposition import Page, Sample
 from ..names import GATEWAY_DEPLOYMENT_STATE, GATEWAY_IN_FLIGHT
 from ..reading import ErrorKind, Gap, Observation, Point, SourceError
+from .continuity import CounterSums, LatestChange
 from .litellm_counters import ATTEMPTS, COUNTERS, Counter, Labels, reached_upstream
-from .series import CounterSums, LatestChange
 
 MAX_MODELS = 100
 _UNLICENSED = "litellm_not_a_premium_user_metric_total"
@@ -23,6 +23,11 @@ _STATE = "litellm_deployment_state"
 _IN_FLIGHT = "litellm_in_flight_requests"
 
 _Key = tuple[Counter, tuple[str, ...]]  # a counter of ours and the values of its labels
+
+
+def is_litellm(page: Page) -> bool:
+    """Whether anything on the page is LiteLLM's."""
+    return page.has_prefix("litellm_")
 
 
 class LiteLlm:
@@ -40,7 +45,7 @@ class LiteLlm:
 
     def observe(self, page: Page) -> Observation:
         """Raises SourceError if nothing on the page is LiteLLM's."""
-        if not any(name.startswith("litellm_") for name in page.families):
+        if not is_litellm(page):
             raise SourceError(
                 ErrorKind.UNKNOWN_ENGINE,
                 "no litellm_ metric on the page: is this a LiteLLM proxy, and has it"

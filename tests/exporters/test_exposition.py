@@ -144,6 +144,12 @@ def test_a_family_without_samples_is_declared_and_has_none() -> None:
     assert parse(b"# TYPE a counter\n# EOF\n").declared("a_total")
 
 
+def test_a_name_is_known_by_its_beginning_with_a_sample_or_without() -> None:
+    page = parse(b"# TYPE a_total counter\nb_total 1\n")
+    assert [page.has_prefix(start) for start in ("a_", "b_", "total")] == [True, True, False]
+    assert page.has_prefix("x", "b_")
+
+
 def test_a_sample_joins_its_family_wherever_it_stands() -> None:
     page = parse(b"h_sum 1\nother 2\n# TYPE h histogram\nh_count 3\nh 4\n")
     assert [s.name for s in page.families["h"].samples] == ["h_sum", "h_count", "h"]

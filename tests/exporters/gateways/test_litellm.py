@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inferslo.exporters.exposition import parse
-from inferslo.exporters.gateways.litellm import MAX_MODELS, LiteLlm
+from inferslo.exporters.gateways.litellm import MAX_MODELS, LiteLlm, is_litellm
 from inferslo.exporters.names import (
     GATEWAY_COOLDOWNS,
     GATEWAY_DEPLOYMENT_STATE,
@@ -240,6 +240,14 @@ def test_model_names_are_bounded() -> None:
     requests = published(observe(LiteLlm("proxy"), *lines), GATEWAY_REQUESTS)
     assert len(requests) == MAX_MODELS + 1
     assert requests["other", "404"] == 50
+
+
+@pytest.mark.parametrize(
+    ("page", "known"),
+    [(b"litellm_x 1\n", True), (b"# TYPE litellm_x counter\n", True), (b"xlitellm_ 1\n", False)],
+)
+def test_a_page_is_known_as_litellms_by_any_name_on_it(page: bytes, known: bool) -> None:
+    assert is_litellm(parse(page)) is known
 
 
 def test_metrics_behind_a_licence_are_said_to_be_so() -> None:

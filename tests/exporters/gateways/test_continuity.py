@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inferslo.exporters.gateways.series import CounterSums, LatestChange
+from inferslo.exporters.gateways.continuity import CounterSums, LatestChange
 
 
 def test_series_of_one_key_add_up() -> None:
