@@ -11,6 +11,14 @@ class Restart(Enum):
     NONE = "none"
     PROCESS = "process"  # all began again at zero
     STATISTICS = "statistics"  # vLLM's own began again, those of its HTTP server went on
+    PART = "part"  # some series left the page: sums are of fewer, the others went on
+    SEVERAL = "several"  # not known: several engines answer in turn
+
+
+SEVERAL_ENGINES = (
+    "several engines answer at this address in turn, so that no page continues the one before",
+    "name each replica by its own address",
+)
 
 
 class Excess:

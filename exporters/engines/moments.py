@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..reading import Histogram
+from .excess import Restart
+
+_FROM_ZERO = (Restart.PROCESS, Restart.STATISTICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +132,20 @@ class MomentCounter:
         self._count_first = count_first
         self._total = Squares()
 
-    def update(self, histogram: Histogram, *, restarted: bool = False) -> Squares:
+    def update(self, histogram: Histogram, restart: Restart = Restart.NONE) -> Squares:
         """The totals so far; never less than before.
 
-        restarted: the engine is known to have begun again at zero. A histogram that went
-        backwards or changed its bounds without that is a new base. One whose sum is not a number
-        is left out, and the next good one makes up for it.
+        After a restart the histogram has begun again at zero. One of which a part is gone, that
+        went backwards or changed its bounds is a new base. One whose sum is not a number is left
+        out, and the next good one makes up for it.
         """
         if not math.isfinite(histogram.sum):
             return self._total
         last, self._last = self._last, histogram
-        if restarted or (last is None and self._count_first):
+        if restart in _FROM_ZERO or (last is None and self._count_first):
             last = Histogram(histogram.bounds, (0.0,) * len(histogram.bounds), 0.0)
+        elif restart is Restart.PART:
+            last = None
         if last is not None and not _went_back(last, histogram):
             self._total += _gained(last, histogram)
         return self._total

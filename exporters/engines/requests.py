@@ -9,7 +9,7 @@ from ..names import REQUESTS, Origin, Outcome
 from ..reading import Gap
 from .aborted import NO_HTTP, NO_REQUEST_YET, Aborted
 from .draft import Draft
-from .excess import Excess, Restart
+from .excess import SEVERAL_ENGINES, Excess, Restart
 from .series import HTTP_REQUESTS, VllmPage
 from .traffic import FINISHED, Traffic, finished_by_model, http_of, total
 
@@ -41,9 +41,10 @@ class Requests:
         _rejected(page, draft)
         for gap in _NEVER_ON_THE_PAGE:
             draft.missing(gap)
-        if len(models) > 1:
-            draft.missing(Gap("requests_error", *_SEVERAL_MODELS))
-            draft.missing(Gap("requests_aborted", *_SEVERAL_MODELS))
+        if restart is Restart.SEVERAL or len(models) > 1:
+            why = SEVERAL_ENGINES if restart is Restart.SEVERAL else _SEVERAL_MODELS
+            draft.missing(Gap("requests_error", *why))
+            draft.missing(Gap("requests_aborted", *why))
             return
         model = models[0] if models else ""
         reasons = finished_by_model(page).get(model, {})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..replicas import Replicas, start_time
 from .excess import Restart
-from .series import HTTP_REQUESTS, START_TIME, VllmPage, identity
+from .series import HTTP_REQUESTS, VllmPage, identity
 
 _WATCHED = ("request_success_total", "prompt_tokens_total", "generation_tokens_total")
 
@@ -14,7 +15,7 @@ _Key = tuple[str, frozenset[tuple[str, str]]]  # name and labels
 
 
 class Restarts:
-    """Compares a page with the one before. `total`: restarts seen, of either kind.
+    """Compares a page with the one before. `total`: restarts seen, of whatever kind.
 
     An elastic scale-up rebuilds vLLM's statistics in place: they fall while the process lives.
     With several API servers there is no start time; then only falling counters tell.
@@ -22,37 +23,40 @@ class Restarts:
 
     def __init__(self) -> None:
         self.total = 0
-        self._start: float | None = None
-        self._last: dict[_Key, float] = {}
+        self._replicas = Replicas()
+        self._last: dict[_Key, float] | None = None  # None: the page before is of no use
 
     def seen(self, page: VllmPage) -> Restart:
         restart = self._compare(page)
-        self.total += restart is not Restart.NONE
+        self.total += restart not in (Restart.NONE, Restart.SEVERAL)
         return restart
 
     def _compare(self, page: VllmPage) -> Restart:
+        started = engine_start_time(page)
+        new = started is not None and self._replicas.seen(started)
+        if self._replicas.several:
+            self._last = None
+            return Restart.SEVERAL
         now = dict(_counters(page))
         last, self._last = self._last, now
-        fell = {key[0] for key, value in now.items() if value < last.get(key, 0.0)}
-        if self._started_anew(page) or HTTP_REQUESTS in fell:
-            return Restart.PROCESS
-        if not fell:
+        if last is None:
             return Restart.NONE
-        lives_on = bool(page.page.samples(HTTP_REQUESTS))
-        return Restart.STATISTICS if lives_on else Restart.PROCESS
+        fell = {key[0] for key, value in now.items() if value < last.get(key, 0.0)}
+        gone = {key[0] for key in last.keys() - now.keys()}
+        if new or HTTP_REQUESTS in fell | gone:
+            return Restart.PROCESS
+        if fell:
+            lives_on = bool(page.page.samples(HTTP_REQUESTS))
+            return Restart.STATISTICS if lives_on else Restart.PROCESS
+        return Restart.PART if gone else Restart.NONE
 
-    def _started_anew(self, page: VllmPage) -> bool:
-        before, self._start = self._start, start_time(page)
-        return before is not None and self._start is not None and self._start != before
 
-
-def start_time(page: VllmPage) -> float | None:
+def engine_start_time(page: VllmPage) -> float | None:
     """Unix time at which the API process started; None where the page does not tell.
 
     On a page of Ray's agent it is the agent's own.
     """
-    samples = page.page.samples(START_TIME)
-    return samples[0].value if len(samples) == 1 and not page.is_ray else None
+    return None if page.is_ray else start_time(page.page)
 
 
 def _counters(page: VllmPage) -> Iterator[tuple[_Key, float]]:

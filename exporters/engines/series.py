@@ -15,7 +15,6 @@ from ..reading import Gap, Histogram
 # originals; Ray's agent puts `ray_`, and from Ray's vLLM 0.11 on has no colon.
 PREFIXES = ("vllm:", "kserve_vllm:", "ray_vllm_", "ray_vllm:")
 HTTP_REQUESTS = "http_requests_total"
-START_TIME = "process_start_time_seconds"
 
 
 class UnusableError(Exception):

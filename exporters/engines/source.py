@@ -9,8 +9,9 @@ from ..exposition import Page, Parser
 from ..http import Fetcher
 from ..names import ENGINE_UP
 from ..reading import ErrorKind, Observation, Point, SourceError
+from ..replicas import start_time
 from . import ENGINES, Engine, detect, explain_unknown
-from .series import HTTP_REQUESTS, START_TIME
+from .series import HTTP_REQUESTS
 
 DEADLINE = 10.0  # seconds
 
@@ -63,8 +64,7 @@ class EngineSource:
         return self._engine.observe(page, self._ask_version())
 
     def _note_start(self, page: Page) -> None:
-        starts = page.samples(START_TIME)
-        started = starts[0].value if starts else None
+        started = start_time(page)
         if started != self._started:
             self._started, self._version = started, None
 

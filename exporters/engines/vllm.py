@@ -40,10 +40,10 @@ from ..names import (
 from ..reading import Gap, Histogram, Observation
 from . import kv
 from .draft import Draft
-from .excess import Restart
+from .excess import SEVERAL_ENGINES, Restart
 from .moments import MomentCounter
 from .requests import Requests
-from .restarts import Restarts, start_time
+from .restarts import Restarts, engine_start_time
 from .series import UnusableError, VllmPage, model_of
 
 
@@ -123,16 +123,16 @@ class Vllm:
     ) -> None:
         self._name = name
         self._kv_cache_groups = kv_cache_groups
-        self._count_first = count_first
         self._restarts = Restarts()
-        self._requests = Requests(count_first=count_first)
-        self._moments: dict[tuple[str, str], MomentCounter] = {}
+        self._begin_counting(count_first=count_first)
 
     def observe(self, page: Page, version: str) -> Observation:
         """version: as the engine tells it, empty if it does not."""
         view = VllmPage(page)
         draft = Draft(self._name)
         restart = self._restarts.seen(view)
+        if restart is Restart.SEVERAL:
+            self._begin_counting(count_first=False)
         models = _models(view)
         self._identity(view, models, version, draft)
         for latency in LATENCIES:
@@ -143,10 +143,16 @@ class Vllm:
         kv.observe(view, models, self._kv_cache_groups, draft)
         return draft.observation({"engine_type": "vllm", "version": version})
 
+    def _begin_counting(self, *, count_first: bool) -> None:
+        """Forgets the derived counters and what they are made from."""
+        self._count_first = count_first
+        self._requests = Requests(count_first=count_first)
+        self._moments: dict[tuple[str, str], MomentCounter] = {}
+
     def _identity(self, view: VllmPage, models: Sequence[str], version: str, draft: Draft) -> None:
         for model in models or [""]:
             draft.add(ENGINE_INFO, 1.0, "vllm", version, model)
-        if (started := start_time(view)) is not None:
+        if (started := engine_start_time(view)) is not None:
             draft.add(ENGINE_START_TIME, started, origin="process_start_time_seconds")
         draft.add(ENGINE_RESETS, float(self._restarts.total), origin="counters that fell")
         draft.add(ENGINE_STATS_ENABLED, float(view.has_statistics))
@@ -169,10 +175,12 @@ class Vllm:
             return
         for model, histogram in by_model.items():
             draft.add(latency.family, histogram, model, Origin.ENGINE, origin=origin)
-            if latency.moments:
+            if latency.moments and restart is not Restart.SEVERAL:
                 self._add_moments(latency.moments, model, histogram, origin, restart, draft)
         draft.available(latency.signal, Origin.ENGINE)
-        if latency.moments:
+        if latency.moments and restart is Restart.SEVERAL:
+            draft.missing(Gap(f"{latency.signal}_moments", *SEVERAL_ENGINES))
+        elif latency.moments:
             draft.available(f"{latency.signal}_moments", Origin.DERIVED)
 
     def _add_moments(
@@ -188,7 +196,7 @@ class Vllm:
         counter = self._moments.get(key)
         if counter is None:
             counter = self._moments[key] = MomentCounter(count_first=self._count_first)
-        found = counter.update(histogram, restarted=restart is not Restart.NONE)
+        found = counter.update(histogram, restart)
         for family, value in (
             (families.n, found.n),
             (families.sum, found.sum),

@@ -14,6 +14,7 @@ from itertools import chain
 from ..exposition import Page, Sample
 from ..names import GATEWAY_DEPLOYMENT_STATE, GATEWAY_IN_FLIGHT
 from ..reading import ErrorKind, Gap, Observation, Point, SourceError
+from ..replicas import Replicas, start_time
 from .continuity import CounterSums, LatestChange
 from .litellm_counters import ATTEMPTS, COUNTERS, Counter, Labels, reached_upstream
 
@@ -37,9 +38,7 @@ class LiteLlm:
         self._gateway = gateway
         self._model_names: set[str] = set()
         self._model_of: dict[str, str] = {}  # by deployment
-        self._start: float | None = None
-        self._starts: set[float] = set()
-        self._several_workers = False
+        self._workers = Replicas()
         self._sums: CounterSums[_Key] = CounterSums()
         self._states: LatestChange[str] = LatestChange()
 
@@ -54,7 +53,7 @@ class LiteLlm:
         if page.declared(_UNLICENSED):
             return _nothing("this LiteLLM has metrics for licence holders only", "update LiteLLM")
         self._follow_process(page)
-        if self._several_workers:
+        if self._workers.several:
             return _nothing(
                 "several workers answer in turn, each with counts of its own",
                 "set PROMETHEUS_MULTIPROC_DIR for the proxy, or run it with one worker",
@@ -67,17 +66,11 @@ class LiteLlm:
 
     def _follow_process(self, page: Page) -> None:
         """Starts afresh with a new process; a known one that comes back is one of several."""
-        started = [sample.value for sample in page.samples("process_start_time_seconds")]
-        if not started:  # under PROMETHEUS_MULTIPROC_DIR no page tells a restart
-            self._sums, self._several_workers = CounterSums(), False
-            return
-        if started[0] not in self._starts:
-            self._starts.add(started[0])
+        started = start_time(page)
+        if started is None:  # under PROMETHEUS_MULTIPROC_DIR no page tells a restart
+            self._sums, self._workers = CounterSums(), Replicas()
+        elif self._workers.seen(started):
             self._sums, self._states = CounterSums(), LatestChange()
-            self._several_workers = False
-        elif started[0] != self._start:
-            self._several_workers = True
-        self._start = started[0]
 
     def _counters(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
         series: dict[Hashable, tuple[_Key, float]] = {}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inferslo.exporters.engines.excess import Restart
 from inferslo.exporters.engines.moments import MomentCounter, Squares, squares
 from inferslo.exporters.reading import Histogram
 
@@ -163,7 +164,15 @@ def test_an_engine_that_restarts_is_a_new_base() -> None:
 def test_what_an_engine_did_since_a_known_restart_counts() -> None:
     counter = MomentCounter(count_first=False)
     counter.update(histogram([0.03] * 2))
-    assert counter.update(histogram([0.03] * 5), restarted=True).n == 5
+    assert counter.update(histogram([0.03] * 5), Restart.PROCESS).n == 5
+
+
+def test_a_histogram_of_which_a_part_is_gone_is_a_new_base() -> None:
+    counter = MomentCounter(count_first=True)
+    before = counter.update(histogram([0.03] * 5))
+    assert counter.update(histogram([0.03] * 9), Restart.PART) == before
+    assert counter.update(histogram([0.03] * 10), Restart.PART).n == 5
+    assert counter.update(histogram([0.03] * 11)).n == 6
 
 
 def test_new_bounds_are_a_new_base() -> None:

@@ -6,11 +6,22 @@ import math
 from collections.abc import Callable
 
 import pytest
-from vllm_pages import CAPTURES, ENGINE, LABELS, capture, gaps, observe, page, read, third_party
+from vllm_pages import (
+    CAPTURES,
+    ENGINE,
+    LABELS,
+    capture,
+    gaps,
+    observe,
+    page,
+    read,
+    third_party,
+    values,
+)
 
 from inferslo.exporters.engines import detect
 from inferslo.exporters.engines.vllm import Vllm
-from inferslo.exporters.exposition import parse
+from inferslo.exporters.exposition import Page, parse
 from inferslo.exporters.reading import Histogram
 from inferslo.sidecar.publisher import render
 
@@ -285,6 +296,64 @@ def test_a_sidecar_that_starts_late_counts_moments_from_then() -> None:
     pages = [page(*itl_page(count)) for count in (100, 130)]
     assert read(*pages[:1], count_first=False)["itl_moment_n_total", "m", "derived"] == 0
     assert read(*pages, count_first=False)["itl_moment_n_total", "m", "derived"] == 30
+
+
+def test_an_engine_that_leaves_the_page_is_no_restart_of_the_others() -> None:
+    """Of the 30 observations left, none is new; the other engine's 100 are not given up."""
+    lines = {
+        engine: [line.replace('engine="0"', f'engine="{engine}"') for line in itl_page(count, None)]
+        for engine, count in (("0", 30), ("1", 100))
+    }
+    pages = [page(*lines["0"], *lines["1"]), page(*lines["0"])]
+    found = read(*pages)
+    assert found["engine_resets_total",] == 1
+    assert found["itl_moment_n_total", "m", "derived"] == 130
+    assert read(*pages, page(*itl_page(33, None)))["itl_moment_n_total", "m", "derived"] == 133
+
+
+# --- several engines behind one address
+
+DERIVED = ("itl_moments", "tpot_moments", "requests_error", "requests_aborted")
+
+
+def replica(start: float, count: float) -> Page:
+    """A page on which all that moments and requests are made from stands at `count`."""
+    http = f'http_requests_total{{handler="/v1/completions",method="POST",status="2xx"}} {count}'
+    tpot = [line.replace("inter_token_latency", "request_time_per_output_token")
+            for line in itl_page(count, None)[:3]]  # fmt: skip
+    reason = f'vllm:request_success_total{{{LABELS},finished_reason="stop"}} {count}'
+    return page(*itl_page(count, start), *tpot, http, reason)
+
+
+def test_engines_that_answer_in_turn_are_no_restarts_and_add_nothing_up() -> None:
+    pages = [replica(1e9, 1000), replica(2e9, 5), replica(1e9, 1001), replica(2e9, 6)]
+    for seen in (pages[:3], pages):
+        observation = observe(*seen, count_first=False)
+        found = values(observation)
+        assert found["engine_resets_total",] == 1  # the first new start time looks like one
+        assert not any(key[-1] == "derived" for key in found if "available" not in key[0])
+        for signal in DERIVED:
+            assert "several engines" in gaps(observation)[signal].reason
+            assert gaps(observation)[signal].remedy == "name each replica by its own address"
+            assert found["signal_available", signal, ""] == 0
+
+
+def test_an_engine_that_answers_for_good_is_still_one_of_several() -> None:
+    pages = [replica(start, 10) for start in (1e9, 2e9, 1e9, 1e9, 1e9)]
+    assert "several engines" in gaps(observe(*pages))["itl_moments"].reason
+
+
+def test_with_a_new_start_counting_begins_anew_without_history() -> None:
+    pages = [*(replica(start, 10) for start in (1e9, 2e9, 1e9)), replica(3e9, 40), replica(3e9, 42)]
+    found = read(*pages)
+    assert found["itl_moment_n_total", "m", "derived"] == 2
+    assert found["engine_resets_total",] == 1
+
+
+def test_a_start_time_that_is_no_number_is_none() -> None:
+    found = read(*(replica(math.nan, 10) for _ in range(3)))
+    assert found["engine_resets_total",] == 0
+    assert ("engine_start_time_seconds",) not in found
 
 
 # --- recorded by others
