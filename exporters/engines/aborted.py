@@ -4,9 +4,10 @@ By HTTP:  2xx of inference handlers - engine requests finished (choices beyond t
           - streams that a queue limit refused
 By token: first tokens - finished - running - preempted, where HTTP is not counted (Ray)
 
-Neither can exceed the truth for longer than one write takes, see `Excess`. By HTTP, success,
-error, aborted and rejected add up to all 2xx and 5xx, whatever the guesses about which is which.
-What they miss, and the error measured on a real vLLM: docs/engines/vllm.md.
+Both run behind the truth, see `Excess`: ahead of it for longer than one write takes only where a
+client that was reading before the first page reads for longer than `_SETTLE` of them. By HTTP,
+success, error, aborted and rejected add up to all 2xx and 5xx, whatever the guesses about which is
+which. What they miss, and the error measured on a real vLLM: docs/engines/vllm.md.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ NO_HTTP = (
     f"no {HTTP_REQUESTS} of vLLM on the page",
     "use vLLM 0.8.3 or newer; under Ray add a gateway source",
 )
+_SETTLE = 150  # pages: five minutes, in which clients have surely read what was finished
 _TTFT_COUNT = "time_to_first_token_seconds_count"
 
 
@@ -36,7 +38,8 @@ class Aborted:
     """count_first: as in `Excess`."""
 
     def __init__(self, *, count_first: bool) -> None:
-        self._excess = Excess(count_first=count_first)
+        self._by_http_excess = Excess(count_first=count_first, settle=_SETTLE)
+        self._by_token_excess = Excess(count_first=count_first)
         self._several = _SeveralPerResponse()
 
     def observe(self, traffic: Traffic, draft: Draft) -> None:
@@ -56,7 +59,7 @@ class Aborted:
         choices = total(page, "request_params_n_sum") - total(page, "request_params_n_count")
         responses = _accounted(traffic) - choices + traffic.refused_streams
         ahead = http.answered - responses
-        value = self._excess.update(ahead, traffic.restart)
+        value = self._by_http_excess.update(ahead, traffic.restart, level=http.answered == 0)
         several = self._several.seen(page, ahead, traffic.restart)
         if not http.seen:
             draft.missing(Gap(SIGNAL, *NO_REQUEST_YET))
@@ -75,7 +78,7 @@ class Aborted:
         preempted = min(total(page, "num_requests_waiting"), total(page, "num_preemptions_total"))
         in_flight = total(page, "num_requests_running") + preempted
         ahead = total(page, _TTFT_COUNT) - _accounted(traffic) - in_flight
-        value = self._excess.update(ahead, traffic.restart)
+        value = self._by_token_excess.update(ahead, traffic.restart)
         origin = f"{page.find(_TTFT_COUNT).name} - finished - running - preempted"
         _publish(draft, traffic, value, Origin.DERIVED, origin)
 

@@ -20,6 +20,11 @@ def aborted(*pages: Page, count_first: bool = True) -> float:
     return outcome(read(*pages, count_first=count_first), "aborted")
 
 
+def settled(*pages: Page) -> list[Page]:
+    """The last of them so often that it is the base of aborted requests."""
+    return [*pages, *[pages[-1]] * 150]
+
+
 def test_recorded_load_of_which_50_clients_left() -> None:
     """Of the 50, two had left only when their answer was complete."""
     found = read(capture("vllm-0.32.0__load-50-client-aborts-of-120.prom"))
@@ -148,22 +153,47 @@ def test_the_engines_restart_keeps_the_count_and_goes_on() -> None:
 
 def test_statistics_rebuilt_in_place_are_not_taken_for_aborts() -> None:
     """Elastic scale-up zeroes vLLM's own counters while those of HTTP go on."""
-    pages = [
-        traffic_page(ok=100, stop=95),
-        traffic_page(ok=103, stop=0),
-        traffic_page(ok=104, stop=1),
-        traffic_page(ok=107, stop=2),
-        traffic_page(ok=107, stop=2),
-    ]
-    assert [aborted(*pages[:i]) for i in range(1, 6)] == [5, 5, 5, 5, 7]
+    rebuilt = [traffic_page(ok=103, stop=0), traffic_page(ok=104, stop=1)]
+    pages = [traffic_page(ok=100, stop=95), *settled(*rebuilt)]
+    assert aborted(*pages) == 5
+    assert aborted(*pages, *[traffic_page(ok=107, stop=2)] * 2) == 7
 
 
 def test_a_sidecar_that_starts_late_does_not_repeat_history() -> None:
+    pages = settled(traffic_page(ok=49, stop=40), traffic_page(ok=50, stop=40))
+    assert aborted(*pages, count_first=False) == 0
+    assert aborted(*pages, *[traffic_page(ok=53, stop=40)] * 2, count_first=False) == 3
+
+
+@pytest.mark.parametrize("given_up", [0, 7])
+def test_slow_readers_at_the_start_of_the_sidecar_gave_nothing_up(given_up: int) -> None:
+    """Five requests are finished and still being read, over several pages."""
     pages = [
-        traffic_page(ok=ok, stop=stop) for ok, stop in ((49, 40), (50, 40), (53, 40), (53, 40))
+        traffic_page(ok=given_up + ok, stop=stop)
+        for ok, stop in ((5, 10), (5, 10), (10, 10), (10, 10), (10, 10))
     ]
-    counts = [aborted(*pages[:i], count_first=False) for i in range(1, 5)]
-    assert counts == [0, 0, 0, 3]
+    slow = traffic_page(ok=given_up + 30, stop=35)
+    read_up = traffic_page(ok=given_up + 35, stop=35)
+    pages += [*[slow] * 20, read_up, read_up]
+    assert {aborted(*pages[:i], count_first=False) for i in (4, 5, len(pages))} <= {0.0}
+
+
+def test_nobody_reads_at_an_engine_that_has_answered_nobody() -> None:
+    pages = [traffic_page(), traffic_page(ok=5, stop=2), traffic_page(ok=5, stop=2)]
+    assert aborted(*pages, count_first=False) == 3
+
+
+def test_an_engine_of_several_that_leaves_the_page_is_not_taken_for_aborts() -> None:
+    def both(*finished: int, ok: int) -> Page:
+        return page(
+            *(f'vllm:request_success_total{{engine="{engine}",model_name="m",'
+              f'finished_reason="stop"}} {count}' for engine, count in enumerate(finished)),
+            f'http_requests_total{{handler="/v1/completions",method="POST",status="2xx"}} {ok}',
+        )  # fmt: skip
+
+    one = both(60, ok=165)
+    assert aborted(both(60, 100, ok=165), *settled(one)) == 5
+    assert aborted(both(60, 100, ok=165), *settled(one), *[both(60, ok=167)] * 2) == 7
 
 
 def test_before_the_first_request_aborted_is_unknown_and_then_complete() -> None:
@@ -288,8 +318,15 @@ def test_an_excess_never_goes_backwards() -> None:
 
 
 def test_a_dip_taken_as_the_base_would_count_twice() -> None:
-    excess = Excess(count_first=False)
-    assert [excess.update(value) for value in (47, 50, 50, 50)] == [0, 0, 0, 0]
+    excess = Excess(count_first=False, settle=4)
+    seen = [excess.update(value) for value in (47, 50, 47, 47, 50, 50, 51, 51)]
+    assert seen == [0, 0, 0, 0, 0, 0, 0, 1]
+
+
+def test_a_level_difference_is_a_base_at_once() -> None:
+    excess = Excess(count_first=False, settle=4)
+    seen = [excess.update(value, level=value == 0) for value in (0, 2, 2)]
+    assert seen == [0, 0, 2]
 
 
 def test_an_excess_is_carried_over_restarts_of_both_kinds() -> None:
