@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from ..names import SIGNAL_AVAILABLE, Family, Origin
 from ..reading import Gap, Histogram, Observation, Point
+from .series import UnusableError
 
 
 class Draft:
@@ -26,6 +28,15 @@ class Draft:
     def missing(self, gap: Gap) -> None:
         self._sources[gap.signal] = None
         self._gaps.append(gap)
+
+    @contextmanager
+    def gap_if_unusable(self, *signals: str) -> Iterator[None]:
+        """Where samples give no value these signals are missing, and no others."""
+        try:
+            yield
+        except UnusableError as unusable:
+            for signal in signals:
+                self.missing(Gap(signal, str(unusable), "see what vLLM's page says of it"))
 
     def observation(self, facts: Mapping[str, str]) -> Observation:
         for signal, source in self._sources.items():

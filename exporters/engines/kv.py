@@ -18,11 +18,12 @@ from ..names import (
 )
 from ..reading import Gap
 from .draft import Draft
-from .series import Found, UnusableError, VllmPage
+from .series import Found, VllmPage
 
 USAGE = ("kv_cache_usage_perc", "gpu_cache_usage_perc")  # 0..1 despite the name
 _CONFIG = "cache_config_info"
 _RUNNING = "num_requests_running"
+_DIGITS = 18  # no cache has more blocks or tokens than fit
 
 _NO_MODEL = (
     "several models share the page, and the cache config does not say of which it is",
@@ -69,11 +70,13 @@ class KvConfig:
 
 def observe(page: VllmPage, models: Sequence[str], groups: int | None, draft: Draft) -> None:
     """groups: from the settings; vLLM does not tell it. The cache config names no model."""
-    _usage(page, draft)
+    with draft.gap_if_unusable("kv_usage"):
+        _usage(page, draft)
     configs = _configs(page, groups)
     if configs and len(models) == 1:
         _capacity(configs, models[0], draft)
-        _tail_waste(page, configs, models[0], draft)
+        with draft.gap_if_unusable("kv_tail_waste"):
+            _tail_waste(page, configs, models[0], draft)
         return
     for signal in ("kv_capacity", "kv_tail_waste"):
         if configs:
@@ -87,12 +90,7 @@ def _usage(page: VllmPage, draft: Draft) -> None:
     if not found.samples:
         draft.missing(page.gap("kv_usage", USAGE, "use vLLM 0.8.5 or newer"))
         return
-    try:
-        values = found.values()
-    except UnusableError as unusable:
-        draft.missing(Gap("kv_usage", str(unusable), "report it to vLLM"))
-        return
-    for model, shares in values.items():
+    for model, shares in found.values().items():
         draft.add(KV_USAGE, math.fsum(shares) / len(shares), model, origin=found.origin)
         draft.add(KV_USAGE_MAX, max(shares), model, origin=found.origin)
     draft.available("kv_usage", Origin.ENGINE)
@@ -159,7 +157,7 @@ def _has_one_group(sample: Sample, slots: int, block_size: int) -> bool:
 
 def _number(sample: Sample, label: str) -> int | None:
     text = sample.labels.get(label, "")
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def _engine_of(sample: Sample) -> str:
@@ -167,6 +165,8 @@ def _engine_of(sample: Sample) -> str:
 
 
 def _by_engine(found: Found) -> dict[str, float]:
-    """Empty where the label `engine` does not tell the series apart."""
-    values = {_engine_of(sample): sample.value for sample in found.samples}
-    return values if len(values) == len(found.samples) else {}
+    """Empty where the label `engine` does not tell the series apart. Raises UnusableError."""
+    values = found.by(_engine_of)
+    if any(len(several) > 1 for several in values.values()):
+        return {}
+    return {engine: value for engine, (value,) in values.items()}

@@ -37,8 +37,10 @@ class Requests:
         self, page: VllmPage, models: Sequence[str], restart: Restart, draft: Draft
     ) -> None:
         """models: those on the page. HTTP counters name none: they serve where there is one."""
-        _success(page, draft)
-        _rejected(page, draft)
+        with draft.gap_if_unusable("requests_success"):
+            _success(page, draft)
+        with draft.gap_if_unusable("requests_rejected"):
+            _rejected(page, draft)
         for gap in _NEVER_ON_THE_PAGE:
             draft.missing(gap)
         if restart is Restart.SEVERAL or len(models) > 1:
@@ -46,12 +48,11 @@ class Requests:
             draft.missing(Gap("requests_error", *why))
             draft.missing(Gap("requests_aborted", *why))
             return
-        model = models[0] if models else ""
-        reasons = finished_by_model(page).get(model, {})
-        rejected = total(page, _REJECTIONS)
-        traffic = Traffic(page, model, reasons, rejected, http_of(page), restart)
-        self._failed(traffic, draft)
-        self._aborted.observe(traffic, draft)
+        with draft.gap_if_unusable("requests_error", "requests_aborted"):
+            traffic = _traffic(page, models[0] if models else "", restart)
+            self._failed(traffic, draft)
+            with draft.gap_if_unusable("requests_aborted"):
+                self._aborted.observe(traffic, draft)
 
     def _failed(self, traffic: Traffic, draft: Draft) -> None:
         http = traffic.http
@@ -72,6 +73,12 @@ class Requests:
             f"{HTTP_REQUESTS} 4xx",
         )  # fmt: skip
         draft.available("requests_error", Origin.DERIVED)
+
+
+def _traffic(page: VllmPage, model: str, restart: Restart) -> Traffic:
+    """Raises UnusableError."""
+    reasons = finished_by_model(page).get(model, {})
+    return Traffic(page, model, reasons, total(page, _REJECTIONS), http_of(page), restart)
 
 
 def _success(page: VllmPage, draft: Draft) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 from ..exposition import Page, Sample
 from ..reading import Gap, Histogram
@@ -15,6 +16,8 @@ from ..reading import Gap, Histogram
 # originals; Ray's agent puts `ray_`, and from Ray's vLLM 0.11 on has no colon.
 PREFIXES = ("vllm:", "kserve_vllm:", "ray_vllm_", "ray_vllm:")
 HTTP_REQUESTS = "http_requests_total"
+_BEYOND = 1e100  # what is less can be added up and squared
+Key = TypeVar("Key", bound=Hashable)
 
 
 class UnusableError(Exception):
@@ -33,17 +36,25 @@ class Found:
         count = len(self.samples)
         return self.name if count == 1 else f"{self.name} ({count} series)"
 
+    def total(self) -> float:
+        """Over all series; 0 if there are none. Raises UnusableError."""
+        return math.fsum(self.sums().values())
+
     def sums(self) -> dict[str, float]:
-        """By model_name."""
+        """By model_name. Raises UnusableError."""
         return {model: math.fsum(values) for model, values in self.values().items()}
 
     def values(self) -> dict[str, list[float]]:
         """By model_name, one value per data-parallel engine. Raises UnusableError."""
-        found: defaultdict[str, list[float]] = defaultdict(list)
+        return self.by(model_of)
+
+    def by(self, key: Callable[[Sample], Key]) -> dict[Key, list[float]]:
+        """The values by what `key` says of their series. Raises UnusableError."""
+        found: defaultdict[Key, list[float]] = defaultdict(list)
         for sample in self.samples:
-            if math.isnan(sample.value):
-                raise UnusableError(f"{self.name} is not a number")
-            found[model_of(sample)].append(sample.value)
+            if not abs(sample.value) < _BEYOND:  # nor if it is NaN
+                raise UnusableError(f"{self.name} is not a number, or beyond all measure")
+            found[key(sample)].append(sample.value)
         return found
 
 
@@ -148,9 +159,12 @@ def identity(sample: Sample) -> frozenset[tuple[str, str]]:
 
 def _bound(name: str, sample: Sample) -> float:
     try:
-        return float(sample.labels["le"])
+        bound = float(sample.labels["le"])
     except (KeyError, ValueError):
-        raise UnusableError(f"{name} has a bucket without a number in `le`") from None
+        bound = math.nan
+    if not (abs(bound) < _BEYOND or bound == math.inf):
+        raise UnusableError(f"{name} has a bucket without a number in `le`")
+    return bound
 
 
 def _histogram(name: str, buckets: Mapping[float, float], sum: float | None) -> Histogram:
@@ -160,8 +174,8 @@ def _histogram(name: str, buckets: Mapping[float, float], sum: float | None) -> 
         raise UnusableError(f"{name} has no _sum")
     if bounds[-1] != math.inf:
         raise UnusableError(f'{name} has no bucket le="+Inf"')
-    if not all(map(math.isfinite, counts)):
-        raise UnusableError(f"{name} has a count that is not a number")
+    if not all(abs(value) < _BEYOND for value in (*counts, sum)):
+        raise UnusableError(f"{name} has a count or a sum that is not a number")
     return Histogram(bounds, counts, sum)
 
 

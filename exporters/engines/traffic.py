@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .excess import Restart
-from .series import HTTP_REQUESTS, VllmPage, model_of
+from .series import HTTP_REQUESTS, Found, VllmPage, model_of
 
 FINISHED = "request_success_total"  # despite its name it counts failures and aborts too
 
@@ -33,24 +32,23 @@ class Http:
     def __init__(self, page: VllmPage) -> None:
         samples = page.page.samples(HTTP_REQUESTS)
         self.seen = bool(samples)
-        self._counts: defaultdict[str, float] = defaultdict(float)
-        for sample in samples:
-            if sample.labels.get("handler") in INFERENCE_HANDLERS:
-                self._counts[sample.labels.get("status", "")[:1]] += sample.value
+        inference = [s for s in samples if s.labels.get("handler") in INFERENCE_HANDLERS]
+        by_status = Found(HTTP_REQUESTS, inference).by(lambda s: s.labels.get("status", "")[:1])
+        self._counts = {status: math.fsum(counts) for status, counts in by_status.items()}
 
     @property
     def answered(self) -> float:
         """2xx: finished, broken off by the client, failed in mid-stream, or a refused stream."""
-        return self._counts["2"]
+        return self._counts.get("2", 0.0)
 
     @property
     def invalid(self) -> float:
-        return self._counts["4"]
+        return self._counts.get("4", 0.0)
 
     @property
     def failed(self) -> float:
         """5xx: failures, and what a queue limit refused (503)."""
-        return self._counts["5"]
+        return self._counts.get("5", 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +82,21 @@ class Traffic:
 
 
 def http_of(page: VllmPage) -> Http | None:
+    """Raises UnusableError."""
     if page.is_ray or not page.page.declared(HTTP_REQUESTS):
         return None
     return Http(page)
 
 
 def finished_by_model(page: VllmPage) -> dict[str, dict[str, float]]:
+    """Raises UnusableError."""
     found: dict[str, dict[str, float]] = {}
-    for sample in page.find(FINISHED).samples:
-        reasons = found.setdefault(model_of(sample), defaultdict(float))
-        reasons[sample.labels.get("finished_reason", "")] += sample.value
+    counts = page.find(FINISHED).by(lambda s: (model_of(s), s.labels.get("finished_reason", "")))
+    for (model, reason), values in counts.items():
+        found.setdefault(model, {})[reason] = math.fsum(values)
     return found
 
 
 def total(page: VllmPage, name: str) -> float:
-    """Over all series of the name; 0 if there are none."""
-    return math.fsum(sample.value for sample in page.find(name).samples)
+    """Over all series of the name; 0 if there are none. Raises UnusableError."""
+    return page.find(name).total()

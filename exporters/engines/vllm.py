@@ -44,7 +44,7 @@ from .excess import SEVERAL_ENGINES, Restart
 from .moments import MomentCounter
 from .requests import Requests
 from .restarts import Restarts, engine_start_time
-from .series import UnusableError, VllmPage, model_of
+from .series import Found, UnusableError, VllmPage, model_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +213,13 @@ def _models(view: VllmPage) -> list[str]:
 
 
 def _awake(view: VllmPage) -> dict[str, float]:
-    """By model: 0 if one of its data-parallel engines sleeps."""
-    found: dict[str, float] = {}
-    for sample in view.find("engine_sleep_state").samples:
-        if sample.labels.get("sleep_state") == "awake":
-            model = model_of(sample)
-            found[model] = min(sample.value, found.get(model, 1.0))
-    return found
+    """By model: 0 if one of its data-parallel engines sleeps. Empty if the page does not tell."""
+    found = view.find("engine_sleep_state")
+    awake = [sample for sample in found.samples if sample.labels.get("sleep_state") == "awake"]
+    try:
+        return {model: min(1.0, *told) for model, told in Found(found.name, awake).values().items()}
+    except UnusableError:
+        return {}
 
 
 def _amount(view: VllmPage, amount: Amount, draft: Draft) -> None:

@@ -7,6 +7,7 @@ away and never published again.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from itertools import chain
@@ -23,7 +24,7 @@ _UNLICENSED = "litellm_not_a_premium_user_metric_total"
 _STATE = "litellm_deployment_state"
 _IN_FLIGHT = "litellm_in_flight_requests"
 
-_Key = tuple[Counter, tuple[str, ...]]  # a counter of ours and the values of its labels
+_Sums = defaultdict[Counter, CounterSums[tuple[str, ...]]]  # by the values of our labels
 
 
 def is_litellm(page: Page) -> bool:
@@ -39,7 +40,7 @@ class LiteLlm:
         self._model_names: set[str] = set()
         self._model_of: dict[str, str] = {}  # by deployment
         self._workers = Replicas()
-        self._sums: CounterSums[_Key] = CounterSums()
+        self._sums = _no_sums()
         self._states: LatestChange[str] = LatestChange()
 
     def observe(self, page: Page) -> Observation:
@@ -68,27 +69,26 @@ class LiteLlm:
         """Starts afresh with a new process; a known one that comes back is one of several."""
         started = start_time(page)
         if started is None:  # under PROMETHEUS_MULTIPROC_DIR no page tells a restart
-            self._sums, self._workers = CounterSums(), Replicas()
+            self._sums, self._workers = _no_sums(), Replicas()
         elif self._workers.seen(started):
-            self._sums, self._states = CounterSums(), LatestChange()
+            self._sums, self._states = _no_sums(), LatestChange()
 
     def _counters(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
-        series: dict[Hashable, tuple[_Key, float]] = {}
         for counter in COUNTERS:
-            for sample in filter(counter.counts, _samples(page, *counter.series)):
-                key = (counter, self._values(counter, sample.labels))
-                series[counter, _identity(sample)] = key, sample.value
-        sums = self._sums.add(series)
-        points += (
-            Point(counter.family, (self._gateway, *values), value, " + ".join(counter.series))
-            for (counter, values), value in sums.items()
-        )
-        present = {counter for counter, _ in sums}
-        gaps += (
-            _missing(counter.signal, counter.series[0], counter.after, page)
-            for counter in COUNTERS
-            if counter not in present
-        )
+            samples = [*filter(counter.counts, _samples(page, *counter.series))]
+            if not all(math.isfinite(sample.value) for sample in samples):
+                gaps.append(_no_number(counter.signal, counter.series[0]))
+                continue
+            sums = self._sums[counter].add({
+                _identity(sample): (self._values(counter, sample.labels), sample.value)
+                for sample in samples
+            })  # fmt: skip
+            points += (
+                Point(counter.family, (self._gateway, *values), value, " + ".join(counter.series))
+                for values, value in sums.items()
+            )
+            if not sums:
+                gaps.append(_missing(counter.signal, counter.series[0], counter.after, page))
 
     def _values(self, counter: Counter, labels: Labels) -> tuple[str, ...]:
         models = (self._bounded(labels.get(label, "")) for label in counter.models)
@@ -106,14 +106,15 @@ class LiteLlm:
                 sample.labels.get("requested_model", "")
             )
         series: defaultdict[str, dict[Hashable, float]] = defaultdict(dict)
-        for sample in filter(reached_upstream, page.samples(_STATE)):
+        states = filter(reached_upstream, page.samples(_STATE))
+        for sample in (sample for sample in states if math.isfinite(sample.value)):
             name = _deployment(sample)
             self._model_of.setdefault(name, sample.labels.get("litellm_model_name", ""))
             series[name][_identity(sample)] = sample.value
-        states = self._states.add(series)
+        latest = self._states.add(series)
         by_model: defaultdict[str, list[float | None]] = defaultdict(list)
         for name in series:
-            by_model[self._model_of[name]].append(states.get(name))
+            by_model[self._model_of[name]].append(latest.get(name))
         for model, found in by_model.items():
             known = [state for state in found if state is not None]
             if len(known) == len(found):
@@ -126,11 +127,17 @@ class LiteLlm:
 
     def _in_flight(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
         found = page.samples(_IN_FLIGHT)
-        if found:
-            value = sum(sample.value for sample in found)
+        value = sum(sample.value for sample in found)
+        if not math.isfinite(value):
+            gaps.append(_no_number("gateway_requests_in_flight", _IN_FLIGHT))
+        elif found:
             points.append(Point(GATEWAY_IN_FLIGHT, (self._gateway,), value, _IN_FLIGHT))
         else:
             gaps.append(_missing("gateway_requests_in_flight", _IN_FLIGHT, "request", page))
+
+
+def _no_sums() -> _Sums:
+    return defaultdict(CounterSums)
 
 
 def _samples(page: Page, *names: str) -> Iterator[Sample]:
@@ -151,6 +158,10 @@ def _missing(signal: str, series: str, after: str, page: Page) -> Gap:
         return Gap(signal, reason, "wait: until then it is unknown, not zero")
     reason = f"{series} is not on the page"
     return Gap(signal, reason, "update LiteLLM, or add it to its prometheus_metrics_config")
+
+
+def _no_number(signal: str, series: str) -> Gap:
+    return Gap(signal, f"{series} is not a number", "see what LiteLLM's page says of it")
 
 
 def _ambiguous(model: str) -> Gap:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import pytest
@@ -249,6 +250,56 @@ def test_a_histogram_from_which_nothing_follows_is_a_gap(lines: list[str], reaso
     )
     assert reason in gaps(observation)["tpot"].reason
     assert reason in gaps(observation)["tpot_moments"].reason
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e308"])
+@pytest.mark.parametrize("name", ["vllm-0.32.0__3-requests.prom", "vllm-made__dp2.prom"])
+def test_whatever_series_is_no_number_it_costs_no_more_than_what_is_made_from_it(
+    name: str, value: str
+) -> None:
+    whole = (CAPTURES / name).read_text()
+    good = observe(parse(whole.encode()))
+    for series in parse(whole.encode()).names:
+        damaged = re.sub(rf"(?m)^({re.escape(series)}(?:{{.*}})?) \S+$", rf"\1 {value}", whole)
+        assert damaged != whole
+        observation = observe(parse(damaged.encode()), parse(damaged.encode()))
+        for point in observation.points:
+            parts = point.value
+            numbers = (*parts.counts, parts.sum) if isinstance(parts, Histogram) else (parts,)
+            assert all(map(math.isfinite, numbers)), (series, point)
+        assert len(gaps(observation)) <= len(gaps(good)) + 5, series
+
+
+@pytest.mark.parametrize(
+    ("line", "signal"),
+    [
+        ('vllm:admission_rejections_total{model_name="m"} NaN', "requests_rejected"),
+        (f'vllm:request_success_total{{{LABELS},finished_reason="stop"}} NaN', "requests_success"),
+        (f'vllm:request_success_total{{{LABELS},finished_reason="stop"}} NaN', "requests_aborted"),
+        (f"vllm:request_params_n_sum{{{LABELS}}} NaN", "requests_aborted"),
+        ('http_requests_total{handler="/v1/completions",status="5xx"} NaN', "requests_error"),
+        (f"vllm:kv_cache_usage_perc{{{LABELS}}} NaN", "kv_usage"),
+        (f"vllm:time_to_first_token_seconds_sum{{{LABELS}}} NaN", "ttft"),
+    ],
+)
+def test_what_is_no_number_is_a_gap(line: str, signal: str) -> None:
+    rest = [
+        f"vllm:num_requests_running{{{LABELS}}} 0",
+        f'vllm:request_success_total{{{LABELS},finished_reason="length"}} 1',
+        f'vllm:time_to_first_token_seconds_bucket{{{LABELS},le="+Inf"}} 1',
+        'http_requests_total{handler="/v1/completions",status="2xx"} 1',
+    ]
+    observation = observe(page(*rest, line))
+    assert "not a number" in gaps(observation)[signal].reason
+    assert "running" not in gaps(observation)
+
+
+@pytest.mark.parametrize("bound", ["NaN", "1e300"])
+def test_a_bound_that_cannot_be_squared_is_a_gap(bound: str) -> None:
+    name = "vllm:inter_token_latency_seconds"
+    lines = [f'{name}_bucket{{{LABELS},le="{le}"}} 3' for le in ("0.1", bound, "+Inf")]
+    observation = observe(page(*lines, f"{name}_sum{{{LABELS}}} 1"))
+    assert "without a number" in gaps(observation)["itl"].reason
 
 
 def test_a_gauge_that_is_not_a_number_is_a_gap() -> None:

@@ -34,6 +34,7 @@ REQUESTS = "litellm_proxy_total_requests_metric_total"
 FAILED = "litellm_proxy_failed_requests_metric_total"
 ATTEMPTS = "litellm_deployment_success_responses_total"
 STATE = "litellm_deployment_state"
+IN_FLIGHT = "litellm_in_flight_requests"
 
 Published = dict[tuple[str, ...], float]
 
@@ -182,6 +183,23 @@ def test_failures_of_other_kinds_are_neither_rejects_nor_timeouts() -> None:
     seen = observe(LiteLlm("proxy"), f"{FAILED}{{{labels}}} 1")
     assert published(seen, GATEWAY_REJECTED) == {}
     assert published(seen, GATEWAY_TIMEOUTS) == {}
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf"])
+def test_a_counter_that_is_no_number_is_a_gap_and_goes_on_where_it_was(value: str) -> None:
+    proxy = LiteLlm("proxy")
+    requests = f'{REQUESTS}{{requested_model="m",status_code="200"}}'
+    attempts = f'{ATTEMPTS}{{model_id="1",requested_model="m"}}'
+    observe(proxy, f"{requests} 40", f"{attempts} 7")
+    damaged = observe(proxy, f"{requests} {value}", f"{attempts} 8", f"{IN_FLIGHT} {value}",
+                      f'{STATE}{{model_id="1"}} {value}')  # fmt: skip
+    assert published(damaged, GATEWAY_REQUESTS) == {}
+    assert "is not a number" in gaps(damaged)["gateway_requests"]
+    assert "is not a number" in gaps(damaged)["gateway_requests_in_flight"]
+    assert published(damaged, GATEWAY_DEPLOYMENT_STATE) == {}
+    assert published(damaged, GATEWAY_UPSTREAM_ATTEMPTS) == {("m",): 8}
+    after = observe(proxy, f"{requests} 41", f"{attempts} 8")
+    assert published(after, GATEWAY_REQUESTS) == {("m", "200"): 41}
 
 
 def test_labels_that_were_configured_away_leave_the_sums() -> None:
