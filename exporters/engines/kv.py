@@ -25,17 +25,18 @@ _CONFIG = "cache_config_info"
 _RUNNING = "num_requests_running"
 _DIGITS = 18  # no cache has more blocks or tokens than fit
 
+_IN_THE_FILE = "say in the --config file: engines: [{url: …, kv_cache_groups: 1}]"
 _NO_MODEL = (
     "several models share the page, and the cache config does not say of which it is",
     "read each engine's own page",
 )
 _NO_CAPACITY = (
     "vLLM before 0.24 does not tell it, and blocks x block size is wrong for hybrid models",
-    "use vLLM 0.24 or newer, or set kv_cache_groups: 1 if all layers have one kind of attention",
+    f"use vLLM 0.24 or newer, or, if all layers have one kind of attention, {_IN_THE_FILE}",
 )
 _NO_GROUPS = (
     "the number of KV cache groups is not on the page",
-    "set kv_cache_groups: 1 if all layers have one kind of attention, else as vLLM's log says",
+    f"if all layers have one kind of attention, {_IN_THE_FILE}, else the number in vLLM's log",
 )
 _NO_MATCH = (
     "running requests, KV use and cache config are not told engine by engine",

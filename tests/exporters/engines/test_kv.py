@@ -68,7 +68,9 @@ def test_each_group_has_a_last_block_of_its_own() -> None:
 
 def test_without_the_number_of_groups_there_is_no_bound() -> None:
     observation = observe(kv_page(running=1, used_blocks=100, tokens=9000))
-    assert "kv_cache_groups" in gaps(observation)["kv_tail_waste"].remedy
+    in_the_file = "--config file: engines: [{url: …, kv_cache_groups: 1}]"
+    assert in_the_file in gaps(observation)["kv_tail_waste"].remedy
+    assert in_the_file in gaps(observe(kv_page()))["kv_capacity"].remedy
 
 
 def test_the_bound_is_over_all_data_parallel_engines() -> None:
