@@ -41,6 +41,8 @@ _OTHERS = {
 
 def detect(page: Page) -> str | None:
     """The key of ENGINES whose page this is, or None."""
+    if _is_router(page):
+        return None
     if page.has_prefix(*PREFIXES) or _counts_inference(page):
         return "vllm"
     return None
@@ -48,12 +50,27 @@ def detect(page: Page) -> str | None:
 
 def explain_unknown(url: str, page: Page) -> str:
     """One line for the operator about a page that `detect` does not know."""
+    if _is_router(page):
+        return (
+            f"{url} is the page of the vLLM production-stack router, which re-exports its engines;"
+            " name the engines' own pages"
+        )
     for prefix, what in _OTHERS.items():
         if page.has_prefix(prefix):
             return f"{url} is the page of {what}"
     return (
         f"{url} is the page of no engine that inferslo knows: no series begins with"
-        f" {', '.join(PREFIXES)}. Name vLLM's own port; if it is vLLM, set the engine's type"
+        f" {', '.join(PREFIXES)}. Name vLLM's own port; if it is vLLM, say so in the --config file:"
+        f" engines: [{{url: …, type: vllm}}]"
+    )
+
+
+def _is_router(page: Page) -> bool:
+    """It says of each engine (label `server`), under vLLM's own names, what it has read of it."""
+    return page.declared("vllm:healthy_pods_total") or any(
+        "server" in sample.labels and "model_name" not in sample.labels
+        for name in ("vllm:num_requests_running", "vllm:num_requests_waiting")
+        for sample in page.samples(name)
     )
 
 

@@ -103,6 +103,9 @@ def test_disabled_statistics_before_the_first_request_are_told_by_the_version() 
         (b"litellm_requests_metric_total 1\n", "set it with --litellm"),
         (b"inferslo_build_info 1\n", "another inferslo sidecar"),
         (b"node_load1 1\n", "no series begins with vllm:"),
+        (b"node_load1 1\n", r"--config file: engines: \[\{url: …, type: vllm\}\]"),
+        (b"# TYPE vllm:healthy_pods_total gauge\n", "router, which re-exports its engines"),
+        (b'vllm:num_requests_running{server="http://a:8000"} 3\n', "name the engines' own pages"),
         (b"# TYPE http_requests_total counter\npython_info 1.0\n", "no series begins with vllm:"),
     ],
 )

@@ -252,7 +252,7 @@ def test_a_histogram_from_which_nothing_follows_is_a_gap(lines: list[str], reaso
     assert reason in gaps(observation)["tpot_moments"].reason
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e308"])
+@pytest.mark.parametrize("value", ["NaN", "1e308"])
 @pytest.mark.parametrize("name", ["vllm-0.32.0__3-requests.prom", "vllm-made__dp2.prom"])
 def test_whatever_series_is_no_number_it_costs_no_more_than_what_is_made_from_it(
     name: str, value: str
