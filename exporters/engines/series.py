@@ -16,6 +16,7 @@ from ..reading import Gap, Histogram
 # originals; Ray's agent puts `ray_`, and from Ray's vLLM 0.11 on has no colon.
 PREFIXES = ("vllm:", "kserve_vllm:", "ray_vllm_", "ray_vllm:")
 HTTP_REQUESTS = "http_requests_total"
+MAX_LABEL = 256  # characters of a label value that is passed on
 _BEYOND = 1e100  # what is less can be added up and squared
 Key = TypeVar("Key", bound=Hashable)
 

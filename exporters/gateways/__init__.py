@@ -5,6 +5,8 @@ Only LiteLLM counts fallbacks to another model; others retry on replicas of the 
 
 from __future__ import annotations
 
+import math
+
 from ..exposition import Parser
 from ..http import Fetcher
 from ..names import GATEWAY_UP
@@ -15,7 +17,8 @@ from .litellm import LiteLlm
 class GatewaySource:
     """One gateway, read over HTTP.
 
-    name: of the source, and the value of the label `gateway`. url: without `/metrics`.
+    name: of the source, and the value of the label `gateway`. url: of its metrics page. interval,
+    deadline: seconds; the defaults are for who reads it without a poller.
     """
 
     def __init__(
@@ -23,13 +26,13 @@ class GatewaySource:
         name: str,
         url: str,
         fetcher: Fetcher,
-        interval: float = 5.0,
-        deadline: float = 5.0,
+        interval: float = 0.0,
+        deadline: float = math.inf,
     ) -> None:
         self.name = name
         self.interval = interval
         self.deadline = deadline
-        self._url = url.rstrip("/") + "/metrics"
+        self._url = url if url.endswith("/metrics") else url.rstrip("/") + "/metrics"
         self._fetcher = fetcher
         self._parser = Parser()
         self._gateway = LiteLlm(name)

@@ -11,6 +11,7 @@ from inferslo.exporters.http import Response
 from inferslo.exporters.reading import ErrorKind, SourceError
 
 URL = "http://127.0.0.1:8000"
+METRICS = f"{URL}/metrics"
 VLLM = (CAPTURES / "vllm-0.32.0__3-requests.prom").read_bytes()
 
 
@@ -30,7 +31,9 @@ class FakeFetcher:
         return Response(page, "text/plain; version=0.0.4")
 
 
-def source(fetcher: FakeFetcher, engine_type: str | None = None, url: str = URL) -> EngineSource:
+def source(
+    fetcher: FakeFetcher, engine_type: str | None = None, url: str = METRICS
+) -> EngineSource:
     return EngineSource("e", url, fetcher, engine_type)
 
 
@@ -70,13 +73,42 @@ def test_the_version_is_asked_again_after_a_restart_and_after_a_failed_read() ->
 
 @pytest.mark.parametrize(
     "answer",
-    [b"not json", b"[]", b'{"version": 3}', b"{}", SourceError(ErrorKind.TIMEOUT, "slow")],
+    [
+        b"not json",
+        b"[]",
+        b'{"version": 3}',
+        b'{"version": "%s"}' % (b"9" * 257),
+        b"{}",
+        SourceError(ErrorKind.STATUS, "404"),
+        SourceError(ErrorKind.TIMEOUT, "slow"),
+    ],
 )
 def test_a_version_that_is_not_told_is_empty_and_no_failure(answer: bytes | SourceError) -> None:
     assert version_of(source(FakeFetcher(metrics=VLLM, version=answer))) == ""
 
 
-def test_a_url_with_a_path_is_the_page_itself() -> None:
+@pytest.mark.parametrize("kind", [ErrorKind.TIMEOUT, ErrorKind.REFUSED])
+def test_a_version_that_was_not_answered_is_asked_again_but_not_at_every_read(
+    kind: ErrorKind,
+) -> None:
+    fetcher = FakeFetcher(metrics=VLLM, version=SourceError(kind, "busy"))
+    engine = source(fetcher)
+    assert [version_of(engine) for _ in range(10)] == [""] * 10
+    assert fetcher.asked.count("version") == 1
+    fetcher.pages["version"] = b'{"version":"0.32.0"}'
+    assert [version_of(engine) for _ in range(2)] == ["0.32.0"] * 2
+    assert fetcher.asked.count("version") == 2
+
+
+def test_a_version_that_the_server_does_not_have_is_not_asked_for_again() -> None:
+    fetcher = FakeFetcher(metrics=VLLM)
+    engine = source(fetcher)
+    for _ in range(30):
+        assert version_of(engine) == ""
+    assert fetcher.asked.count("version") == 1
+
+
+def test_the_url_is_the_page_itself_and_the_version_lies_beside_it() -> None:
     fetcher = FakeFetcher(**{"engine/metrics": VLLM, "engine/version": b'{"version":"0.32.0"}'})
     assert version_of(source(fetcher, url=f"{URL}/engine/metrics")) == "0.32.0"
 
@@ -85,7 +117,7 @@ def test_derived_counters_begin_with_the_first_read() -> None:
     fetcher = FakeFetcher(metrics=VLLM)
     found = values(source(fetcher).observe())
     assert found["tpot_moment_n_total", "tiny", "derived"] == 0
-    whole = EngineSource("e", URL, fetcher, count_first=True)
+    whole = EngineSource("e", METRICS, fetcher, count_first=True)
     assert values(whole.observe())["tpot_moment_n_total", "tiny", "derived"] == 3
 
 
