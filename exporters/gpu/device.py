@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ class _Slow:
 class DeviceSource:
     """Reads one GPU. `index` is its NVML index when first seen, and its label `gpu` for good.
 
-    interval, deadline, slow_interval: seconds. answered: outcome of the last finished read, None
+    interval, deadline, slow_interval: seconds; without an interval it is for who reads by hand.
+    answered: outcome of the last finished read, None
     before the first. unknown: reads in a row that ended in "unknown error".
     """
 
@@ -51,8 +53,8 @@ class DeviceSource:
         session: Session,
         index: int,
         *,
-        interval: float = 2.0,
-        deadline: float = 10.0,
+        interval: float = 0.0,
+        deadline: float = math.inf,
         slow_interval: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

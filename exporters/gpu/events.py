@@ -1,4 +1,4 @@
-"""Xid events of all GPUs: the driver's own error reports, as counters."""
+"""What went wrong with the GPUs, as counters: Xid events, and driver calls that failed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _PAUSE_WITHOUT_EVENTS = 2.0
 class XidSource:
     """Waits for Xid events. One read waits for one event, or for `wait` seconds.
 
-    Counters by GPU and Xid since the start of the process, and the time of the last; they are
-    published also while no event can be received, because the last Xid of a GPU that fell off the
-    bus is the one to know. Events before the start are not replayed by the driver.
+    Counters by GPU and Xid since the start of the process, and the time of the last; and the calls
+    that failed in any source of the session. They are published also while NVML is down: the last
+    Xid of a GPU that fell off the bus, and the code that NVML fails with, are the ones to know.
+    Events before the start are not replayed by the driver.
     """
 
     name = "gpu-events"
@@ -57,13 +58,13 @@ class XidSource:
         """A GPU's health is told by its own source."""
 
     def observe(self) -> Observation:
-        """Raises SourceError if NVML is down and no event was ever seen."""
+        """Raises SourceError if NVML is down and there is nothing to tell."""
         try:
             with self._session.borrow() as generation:
                 blind = self._listen(generation)
         except SourceError as error:
             self._gpus = {}
-            if not self._counts:
+            if not self._points():
                 raise
             blind = [Gap(GPU_XID_EVENTS.name, error.detail, "it is tried again")]
         return Observation(tuple(self._points()), (*blind, *self._gaps.values()))
@@ -127,7 +128,8 @@ class XidSource:
 
     def _points(self) -> list[Point]:
         counts = [Point(GPU_XID_EVENTS, key, float(n)) for key, n in self._counts.items()]
-        return counts + [Point(GPU_XID_LAST, key, at) for key, at in self._last.items()]
+        times = [Point(GPU_XID_LAST, key, at) for key, at in self._last.items()]
+        return [*counts, *times, *self._session.error_points()]
 
 
 def _address(handle: Any) -> int:

@@ -34,7 +34,8 @@ class NvmlRoot:
 
     expected: number of GPUs that there should be; None takes the most ever seen. tries: after so
     many reads in a row in which every GPU answers "unknown error", only a new container helps, and
-    the process ends. intervals and deadline: seconds.
+    the process ends. intervals and deadlines: seconds; without intervals it is for who reads by
+    hand.
     """
 
     name = "gpu"
@@ -44,9 +45,9 @@ class NvmlRoot:
         spawn: Callable[[Source], None],
         expected: int | None = None,
         *,
-        interval: float = 5.0,
+        interval: float = 0.0,
         deadline: float = 30.0,
-        device_interval: float = 2.0,
+        device_interval: float = 0.0,
         device_deadline: float = 10.0,
         tries: int = 5,
         session: Session | None = None,
@@ -77,6 +78,11 @@ class NvmlRoot:
 
     def observe(self) -> Observation:
         """Raises DriverError, SourceError (no GPU), or FatalSourceError (see `tries`)."""
+        if self._events is None:
+            # Before NVML is first called: it tells which driver calls failed, whatever becomes of
+            # this source.
+            self._events = XidSource(self._session, wall=self._wall)
+            self._spawn(self._events)
         try:
             self._initialise()
             count = self._count()
@@ -158,14 +164,11 @@ class NvmlRoot:
             )
             self._devices.append(device)
             self._spawn(device)
-        if self._events is None:
-            self._events = XidSource(self._session, wall=self._wall)
-            self._spawn(self._events)
 
     def _observation(self) -> Observation:
         devices = self._devices
         expected = self._expected if self._expected is not None else self._most
-        points = [Point(names.GPU_EXPECTED, (), float(expected)), *self._session.error_points()]
+        points = [Point(names.GPU_EXPECTED, (), float(expected))]
         if all(d.hung or d.answered is not None for d in devices):
             visible = sum(d.answered is True and not d.hung for d in devices)
             points.append(Point(names.GPU_VISIBLE, (), float(visible)))

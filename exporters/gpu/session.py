@@ -114,7 +114,7 @@ class Session:
             self._errors[gpu, code] += 1
 
     def error_points(self) -> list[Point]:
-        """Counted here and not in the sources, because a lost GPU publishes nothing itself."""
+        """Counted here and not in the sources, because a failed read publishes nothing."""
         with self._turn:
             uuids = {label: uuid for uuid, label in self._labels.items()}
             return [

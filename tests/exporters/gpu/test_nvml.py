@@ -15,6 +15,7 @@ from fakenvml import GPU_IS_LOST, FakeNvml, values
 
 from inferslo.exporters import names
 from inferslo.exporters.gpu.device import DeviceSource
+from inferslo.exporters.gpu.events import XidSource
 from inferslo.exporters.gpu.nvml import NvmlRoot
 from inferslo.exporters.reading import (
     ErrorKind,
@@ -28,6 +29,7 @@ from inferslo.sidecar.poller import Poller
 
 Machine = Callable[..., FakeNvml]
 READ_ROOT = """
+from inferslo.exporters.gpu.events import XidSource
 from inferslo.exporters.gpu.nvml import NvmlRoot
 from inferslo.exporters.reading import SourceError
 root = NvmlRoot(print)
@@ -45,11 +47,19 @@ class Node:
     def __init__(self, expected: int | None = None) -> None:
         self.now = 0.0
         self.sources: list[Source] = []
-        self.root = NvmlRoot(self.sources.append, expected, clock=lambda: self.now)
+        self.root = NvmlRoot(
+            self.sources.append, expected, interval=5, device_interval=5, clock=lambda: self.now
+        )
 
     @property
     def devices(self) -> list[DeviceSource]:
         return [source for source in self.sources if isinstance(source, DeviceSource)]
+
+    def errors(self) -> dict[tuple[str, ...], float]:
+        """As they are published, whatever becomes of the root."""
+        (events,) = [source for source in self.sources if isinstance(source, XidSource)]
+        got = values(events.observe())
+        return {key[1:]: value for key, value in got.items() if key[0] == "errors_total"}
 
     def read(self) -> dict[tuple[str, ...], float]:
         """One round, 10 s after the last: the root, every GPU, and the root's values after."""
@@ -74,7 +84,7 @@ def test_a_gpu_that_is_lost_takes_no_other_with_it(machine: Machine) -> None:
     assert lost["failed:gpu_lost", "gpu2"] == 1
     assert (lost["devices_visible",], lost["devices_expected",]) == (7, 8)
     assert {key[1] for key in lost if key[0] == "memory_used_bytes"} == set("0134567")
-    assert lost["errors_total", "2", "15"] == 1
+    assert node.errors() == {("2", "15"): 1}
 
     fake.fail("gpu2", None, "nvmlDeviceGetUtilizationRates")
     node.read()
@@ -165,6 +175,30 @@ def test_gpus_that_cannot_be_counted_are_counted_after_a_new_initialisation(
     node.read()
     assert fake.calls().count("nvmlInitWithFlags system") == 2
     assert node.read()["devices_visible",] == 1
+
+
+def test_the_errors_that_nvml_fails_with_are_still_told(machine: Machine) -> None:
+    fake, node = machine(1), Node()
+    node.read()
+    assert node.errors() == {}
+    fake.fail("system", 18, "nvmlInitWithFlags")
+    fake.fail("gpu0", GPU_IS_LOST)
+    got = values(node.root.observe())
+    with pytest.raises(SourceError):
+        node.devices[0].observe()
+    node.now += 100
+    with pytest.raises(SourceError, match="restart this container"):
+        node.root.observe()
+    assert ("errors_total",) not in {key[:1] for key in got}
+    assert node.errors() == {("", "18"): 1, ("0", "15"): 1}
+
+
+def test_the_error_of_an_nvml_that_never_was_is_told_too(machine: Machine) -> None:
+    machine(1).fail("system", 9, "nvmlInitWithFlags")
+    node = Node()
+    with pytest.raises(SourceError):
+        node.root.observe()
+    assert node.errors() == {("", "9"): 1}
 
 
 def test_a_driver_that_is_not_loaded(machine: Machine) -> None:
