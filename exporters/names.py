@@ -101,7 +101,8 @@ ENGINE_START_TIME = _declare(
 )  # fmt: skip
 ENGINE_RESETS = _declare(
     Feed.ENGINE, Kind.COUNTER, "engine_resets_total", "", "engine",
-    "Times that the engine's counters went backwards: a restart, or statistics rebuilt in place.",
+    "Times that the engine's counters went backwards: a restart, statistics rebuilt in place, or a"
+    " data-parallel engine that left the page.",
 )  # fmt: skip
 ENGINE_STATS_ENABLED = _declare(
     Feed.ENGINE, Kind.GAUGE, "engine_stats_enabled", "", "engine",
@@ -113,8 +114,9 @@ ENGINE_AWAKE = _declare(
 )  # fmt: skip
 SIGNAL_AVAILABLE = _declare(
     Feed.ENGINE, Kind.GAUGE, "signal_available", "", "engine signal source",
-    "1 if the signal is published for this engine and how (`source`), 0 if it is missing;"
-    " /v1/status says why and how to get it.",
+    "1 if the signal can be had from this engine and how (`source`), 0 if it is missing; /v1/status"
+    " says why and how to get it. One that can be had may have no value at the moment: a share of"
+    " the KV cache in use while nothing is in use.",
 )  # fmt: skip
 
 # --- engine: latency -------------------------------------------------------------------------
@@ -252,7 +254,8 @@ KV_TAIL_WASTE_UPPER_BOUND = _declare(
     Feed.ENGINE, Kind.GAUGE, "kv_tail_waste_upper_bound_ratio", "ratio",
     "engine model_name source",
     "No more than this share of the live KV slots is lost in partly filled last blocks (internal"
-    " fragmentation). A bound, not a measurement: running x (block size - 1) / live slots.",
+    " fragmentation). A bound, not a measurement: running x KV cache groups x (block size - 1) / live"
+    " slots. Absent while nothing is in use.",
 )  # fmt: skip
 PREFIX_CACHE_QUERIES = _declare(
     Feed.ENGINE, Kind.COUNTER, "prefix_cache_queries_tokens_total", "tokens", "engine model_name",
@@ -584,7 +587,11 @@ SOURCE_ERRORS = _own(
     Kind.COUNTER, "source_errors_total", "", "source kind", "Failed reads of the source by kind."
 )
 SOURCE_READ_SECONDS = _own(
-    Kind.GAUGE, "source_read_seconds", "seconds", "source", "Duration of the last finished read."
+    Kind.GAUGE,
+    "source_read_seconds",
+    "seconds",
+    "source",
+    "Duration of the last read, or the age at which it was given up.",
 )
 SOURCE_LAST_SUCCESS = _own(
     Kind.GAUGE, "source_last_success_timestamp_seconds", "seconds", "source",
