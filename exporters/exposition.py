@@ -68,10 +68,12 @@ class Parser:
     Between pages it keeps the layout of the last good one, and nothing else.
     max_memory: bytes that a page may take while it is read, by its lines and quotes at their
     worst (an engine's page: about 1 MB); its text comes on top, in size bounded by who fetched it.
+    max_kept: the same for a page whose layout is kept; a greater one is read anew each time.
     """
 
-    def __init__(self, max_memory: int = 256 << 20) -> None:
+    def __init__(self, max_memory: int = 64 << 20, max_kept: int = 16 << 20) -> None:
         self._max_memory = max_memory
+        self._max_kept = max_kept
         self._layout = Layout()
 
     def parse(self, page: bytes, content_type: str = "") -> Page:
@@ -97,7 +99,7 @@ class Parser:
     def _split(self, page: bytes) -> list[str]:
         """Lines, and last what follows the last line feed: nothing, if the page is whole."""
         if len(page) * _LINE_BYTES > self._max_memory:  # else not even line feeds alone could
-            memory = _LINE_BYTES * page.count(b"\n") + _QUOTE_BYTES * page.count(b'"')
+            memory = _memory(page)
             if memory > self._max_memory:
                 wrong = (
                     f"reading so many lines and labels takes {memory >> 20} MiB, above the limit"
@@ -140,18 +142,24 @@ class Parser:
                 rows[index] = read
         if rest.strip(" \t"):
             raise _error(page, len(lines) + 1, "no line feed at the end: the page was cut short")
-        self._layout = layout_of(openmetrics, lines, rows, comments)
+        layout = layout_of(openmetrics, lines, rows, comments)
+        self._layout = layout if _memory(page) <= self._max_kept else Layout()
         extras = {
             at: (row.timestamp, row.exemplar)
             for at, row in enumerate(rows.values())
             if not row.bare
         }
-        return Page(self._layout, [row.value for row in rows.values()], extras)
+        return Page(layout, [row.value for row in rows.values()], extras)
 
 
 def parse(page: bytes, content_type: str = "") -> Page:
     """Read one page alone. Raises ExpositionError."""
     return Parser().parse(page, content_type)
+
+
+def _memory(page: bytes) -> int:
+    """Bytes that it takes at most to read the page."""
+    return _LINE_BYTES * page.count(b"\n") + _QUOTE_BYTES * page.count(b'"')
 
 
 def _error(page: bytes, line: int, wrong: str) -> ExpositionError:

@@ -328,6 +328,25 @@ def test_memory_stays_below_what_a_page_is_refused_by(page: str) -> None:
         tracemalloc.stop()
 
 
+def test_a_great_page_leaves_nothing_behind() -> None:
+    page = "".join(f'a{{b="{i}"}} 1\n' for i in range(10_000)).encode()
+    parser = Parser()
+    tracemalloc.start()
+    try:
+        parser.parse(b"a 1\n")
+        before = tracemalloc.get_traced_memory()[0]
+        assert len(parser.parse(page).samples("a")) == 10_000
+        assert tracemalloc.get_traced_memory()[0] - before < 1 << 20  # of 6 MiB
+        assert len(parser.parse(page).samples("a")) == 10_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_hostile_page_is_refused_by_default() -> None:
+    with pytest.raises(ExpositionError, match="above the limit"):
+        parse(b"".join(b'm{a="%d"} 1\n' % i for i in range(110_000)))
+
+
 @pytest.mark.timeout(60)  # quadratic work on a megabyte takes hours
 @pytest.mark.parametrize(
     ("before", "repeated", "after"),
@@ -561,6 +580,8 @@ def test_whatever_promtool_accepts_is_read(promtool: str, page: str, edits: Any)
     [
         "a 1e400",
         "a 1_0",
+        "a 0x10",
+        "a 0x1p4",
         "a 1 1.5",
         "a 1 2 3",
         'a{x="1",x="2"} 1',
