@@ -254,8 +254,8 @@ KV_TAIL_WASTE_UPPER_BOUND = _declare(
     Feed.ENGINE, Kind.GAUGE, "kv_tail_waste_upper_bound_ratio", "ratio",
     "engine model_name source",
     "No more than this share of the live KV slots is lost in partly filled last blocks (internal"
-    " fragmentation). A bound, not a measurement: running x KV cache groups x (block size - 1) / live"
-    " slots. Absent while nothing is in use.",
+    " fragmentation). A bound, not a measurement: running x KV cache groups x (block size - 1) /"
+    " live slots. Absent while nothing is in use.",
 )  # fmt: skip
 PREFIX_CACHE_QUERIES = _declare(
     Feed.ENGINE, Kind.COUNTER, "prefix_cache_queries_tokens_total", "tokens", "engine model_name",
@@ -587,12 +587,9 @@ SOURCE_ERRORS = _own(
     Kind.COUNTER, "source_errors_total", "", "source kind", "Failed reads of the source by kind."
 )
 SOURCE_READ_SECONDS = _own(
-    Kind.GAUGE,
-    "source_read_seconds",
-    "seconds",
-    "source",
+    Kind.GAUGE, "source_read_seconds", "seconds", "source",
     "Duration of the last read, or the age at which it was given up.",
-)
+)  # fmt: skip
 SOURCE_LAST_SUCCESS = _own(
     Kind.GAUGE, "source_last_success_timestamp_seconds", "seconds", "source",
     "Unix time of the last successful read; absent before the first.",
