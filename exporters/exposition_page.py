@@ -107,6 +107,11 @@ class Page:
             return [Sample(name, labels, values[at]) for at, labels in found]
         return [Sample(name, labels, values[at], *extras.get(at, ())) for at, labels in found]
 
+    def label_values(self, label: str) -> Collection[str]:
+        """All that samples of whatever name say under this label."""
+        found = chain.from_iterable(self._layout.series.values())
+        return {labels[label] for _, labels in found if label in labels}
+
     def declared(self, name: str) -> bool:
         """Whether the page knows `name`: a sample's, a family's, or one its type implies.
 

@@ -10,12 +10,15 @@ from itertools import chain
 from typing import TypeVar
 
 from ..exposition import Page, Sample
-from ..reading import Gap, Histogram
+from ..reading import ErrorKind, Gap, Histogram, SourceError
 
 # The first that is present wins. OpenShift AI puts `kserve_` before names, since 2026 beside the
 # originals; Ray's agent puts `ray_`, and from Ray's vLLM 0.11 on has no colon.
 PREFIXES = ("vllm:", "kserve_vllm:", "ray_vllm_", "ray_vllm:")
 HTTP_REQUESTS = "http_requests_total"
+# What is beyond these is no engine's page, and must not become series of ours.
+MAX_MODELS = 100
+MAX_BUCKETS = 200  # of one histogram
 MAX_LABEL = 256  # characters of a label value that is passed on
 _BEYOND = 1e100  # what is less can be added up and squared
 Key = TypeVar("Key", bound=Hashable)
@@ -149,6 +152,18 @@ def prefix_of(page: Page) -> str | None:
     return next(chain(with_samples, declared), None)
 
 
+def refuse_excess(page: Page) -> None:
+    """Raises SourceError if what would be published of the page has no bounds."""
+    models = page.label_values("model_name")
+    if len(models) > MAX_MODELS or max(map(len, models), default=0) > MAX_LABEL:
+        raise SourceError(
+            ErrorKind.TOO_LARGE,
+            f"{len(models)} values of model_name, the longest of"
+            f" {max(map(len, models))} characters, are more than inferslo publishes of one page"
+            f" ({MAX_MODELS} of {MAX_LABEL}): name each engine's own page",
+        )
+
+
 def model_of(sample: Sample) -> str:
     return sample.labels.get("model_name", "")
 
@@ -173,6 +188,8 @@ def _histogram(name: str, buckets: Mapping[float, float], sum: float | None) -> 
     counts = tuple(buckets[bound] for bound in bounds)
     if sum is None:
         raise UnusableError(f"{name} has no _sum")
+    if len(bounds) > MAX_BUCKETS:
+        raise UnusableError(f"{name} has more than {MAX_BUCKETS} buckets")
     if bounds[-1] != math.inf:
         raise UnusableError(f'{name} has no bucket le="+Inf"')
     if not all(abs(value) < _BEYOND for value in (*counts, sum)):

@@ -44,7 +44,7 @@ from .excess import SEVERAL_ENGINES, Restart
 from .moments import MomentCounter
 from .requests import Requests
 from .restarts import Restarts, engine_start_time
-from .series import Found, UnusableError, VllmPage, model_of
+from .series import Found, UnusableError, VllmPage, model_of, refuse_excess
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,11 @@ class Vllm:
         self._begin_counting(count_first=count_first)
 
     def observe(self, page: Page, version: str) -> Observation:
-        """version: as the engine tells it, empty if it does not."""
+        """version: as the engine tells it, empty if it does not.
+
+        Raises SourceError for a page of which too many series would be published.
+        """
+        refuse_excess(page)
         view = VllmPage(page)
         draft = Draft(self._name)
         restart = self._restarts.seen(view)

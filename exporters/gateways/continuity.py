@@ -32,6 +32,20 @@ class CounterSums(Generic[Key]):
         return sums
 
 
+class BoundedValues:
+    """Label values as they are published: the first so many that were seen, then `other`."""
+
+    def __init__(self, most: int, length: int = 256) -> None:
+        self._most = most
+        self._length = length
+        self._known: set[str] = set()
+
+    def bounded(self, value: str) -> str:
+        if len(value) <= self._length and len(self._known) < self._most:
+            self._known.add(value)
+        return value if value in self._known else "other"
+
+
 class LatestChange(Generic[Key]):
     """The value of a thing that has several series, all but one of them stale.
 

@@ -16,10 +16,11 @@ from ..exposition import Page, Sample
 from ..names import GATEWAY_DEPLOYMENT_STATE, GATEWAY_IN_FLIGHT
 from ..reading import ErrorKind, Gap, Observation, Point, SourceError
 from ..replicas import Replicas, start_time
-from .continuity import CounterSums, LatestChange
+from .continuity import BoundedValues, CounterSums, LatestChange
 from .litellm_counters import ATTEMPTS, COUNTERS, Counter, Labels, reached_upstream
 
 MAX_MODELS = 100
+MAX_REASONS = 100  # and statuses
 _UNLICENSED = "litellm_not_a_premium_user_metric_total"
 _STATE = "litellm_deployment_state"
 _IN_FLIGHT = "litellm_in_flight_requests"
@@ -37,7 +38,9 @@ class LiteLlm:
 
     def __init__(self, gateway: str) -> None:
         self._gateway = gateway
-        self._model_names: set[str] = set()
+        # In older versions a client makes a series of any model name it asks for.
+        self._model_names = BoundedValues(MAX_MODELS)
+        self._reasons = BoundedValues(MAX_REASONS)
         self._model_of: dict[str, str] = {}  # by deployment
         self._workers = Replicas()
         self._sums = _no_sums()
@@ -91,25 +94,21 @@ class LiteLlm:
                 gaps.append(_missing(counter.signal, counter.series[0], counter.after, page))
 
     def _values(self, counter: Counter, labels: Labels) -> tuple[str, ...]:
-        models = (self._bounded(labels.get(label, "")) for label in counter.models)
-        return (*models, *counter.others(labels))
-
-    def _bounded(self, model: str) -> str:
-        """In older versions a client makes a series of any model name it asks for."""
-        if len(self._model_names) < MAX_MODELS:
-            self._model_names.add(model)
-        return model if model in self._model_names else "other"
+        models = (self._model_names.bounded(labels.get(label, "")) for label in counter.models)
+        return (*models, *map(self._reasons.bounded, counter.others(labels)))
 
     def _deployments(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
         for sample in filter(reached_upstream, _samples(page, *ATTEMPTS)):
-            self._model_of[_deployment(sample)] = self._bounded(
+            self._model_of[_deployment(sample)] = self._model_names.bounded(
                 sample.labels.get("requested_model", "")
             )
         series: defaultdict[str, dict[Hashable, float]] = defaultdict(dict)
         states = filter(reached_upstream, page.samples(_STATE))
         for sample in (sample for sample in states if math.isfinite(sample.value)):
             name = _deployment(sample)
-            self._model_of.setdefault(name, sample.labels.get("litellm_model_name", ""))
+            if name not in self._model_of:
+                model = sample.labels.get("litellm_model_name", "")
+                self._model_of[name] = self._model_names.bounded(model)
             series[name][_identity(sample)] = sample.value
         latest = self._states.add(series)
         by_model: defaultdict[str, list[float | None]] = defaultdict(list)

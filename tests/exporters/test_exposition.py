@@ -150,6 +150,12 @@ def test_a_name_is_known_by_its_beginning_with_a_sample_or_without() -> None:
     assert page.has_prefix("x", "b_")
 
 
+def test_values_of_a_label_are_of_all_names() -> None:
+    page = parse(b'a{x="1"} 1\nb{x="2",y="3"} 1\na{x="1",y="4"} 1\n')
+    assert page.label_values("x") == {"1", "2"}
+    assert page.label_values("z") == set()
+
+
 def test_a_sample_joins_its_family_wherever_it_stands() -> None:
     page = parse(b"h_sum 1\nother 2\n# TYPE h histogram\nh_count 3\nh 4\n")
     assert [s.name for s in page.families["h"].samples] == ["h_sum", "h_count", "h"]

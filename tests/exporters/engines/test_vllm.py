@@ -23,7 +23,7 @@ from vllm_pages import (
 from inferslo.exporters.engines import detect
 from inferslo.exporters.engines.vllm import Vllm
 from inferslo.exporters.exposition import Page, parse
-from inferslo.exporters.reading import Histogram
+from inferslo.exporters.reading import ErrorKind, Histogram, SourceError
 from inferslo.sidecar.publisher import render
 
 INF = math.inf
@@ -305,6 +305,28 @@ def test_a_bound_that_cannot_be_squared_is_a_gap(bound: str) -> None:
 def test_a_gauge_that_is_not_a_number_is_a_gap() -> None:
     observation = observe(page(f"vllm:num_requests_running{{{LABELS}}} NaN"))
     assert "not a number" in gaps(observation)["running"].reason
+
+
+# --- what would be too much to publish
+
+
+@pytest.mark.parametrize("models", [[f"m{n}" for n in range(101)], ["m" * 257]])
+def test_a_page_of_too_many_or_too_long_model_names_is_refused(models: list[str]) -> None:
+    with pytest.raises(SourceError, match="name each engine's own page") as raised:
+        observe(page(*(f'vllm:prompt_tokens_total{{model_name="{name}"}} 1' for name in models)))
+    assert raised.value.kind is ErrorKind.TOO_LARGE
+
+
+def test_a_hundred_models_are_read() -> None:
+    lines = (f'vllm:prompt_tokens_total{{model_name="m{n}"}} 1' for n in range(100))
+    assert read(page(*lines))["prompt_tokens_total", "m99"] == 1
+
+
+def test_a_histogram_of_too_many_buckets_is_a_gap() -> None:
+    name = "vllm:e2e_request_latency_seconds"
+    lines = [f'{name}_bucket{{{LABELS},le="{le}"}} 1' for le in (*range(200), "+Inf")]
+    observation = observe(page(*lines, f"{name}_sum{{{LABELS}}} 1"))
+    assert "more than 200 buckets" in gaps(observation)["e2e"].reason
 
 
 # --- restarts

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inferslo.exporters.exposition import parse
-from inferslo.exporters.gateways.litellm import MAX_MODELS, LiteLlm, is_litellm
+from inferslo.exporters.gateways.litellm import MAX_MODELS, MAX_REASONS, LiteLlm, is_litellm
 from inferslo.exporters.names import (
     GATEWAY_COOLDOWNS,
     GATEWAY_DEPLOYMENT_STATE,
@@ -266,6 +266,25 @@ def test_model_names_are_bounded() -> None:
 )
 def test_a_page_is_known_as_litellms_by_any_name_on_it(page: bytes, known: bool) -> None:
     assert is_litellm(parse(page)) is known
+
+
+def test_models_of_deployments_and_reasons_are_bounded_too() -> None:
+    numbers = range(MAX_MODELS + 50)
+    proxy = LiteLlm("proxy")
+    states = (f'{STATE}{{litellm_model_name="m{n}",model_id="{n}"}} 0' for n in numbers)
+    assert len(published(observe(proxy, *states), GATEWAY_DEPLOYMENT_STATE)) == MAX_MODELS + 1
+    failures = (
+        f'{FAILED}{{requested_model="m0",exception_class="E{n}",exception_status="429"}} 1'
+        for n in numbers
+    )
+    rejected = published(observe(proxy, *failures), GATEWAY_REJECTED)
+    assert len(rejected) == MAX_REASONS + 1
+    assert rejected["m0", "other"] == 50
+
+
+def test_a_name_too_long_for_a_label_is_other() -> None:
+    line = f'{REQUESTS}{{requested_model="{"m" * 257}",status_code="200"}} 1'
+    assert published(observe(LiteLlm("proxy"), line), GATEWAY_REQUESTS) == {("other", "200"): 1}
 
 
 def test_metrics_behind_a_licence_are_said_to_be_so() -> None:
