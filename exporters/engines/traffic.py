@@ -11,6 +11,10 @@ from .series import HTTP_REQUESTS, Found, VllmPage, model_of
 
 FINISHED = "request_success_total"  # despite its name it counts failures and aborts too
 
+# Of the same middleware. Several API servers tell nothing of a counter before its first sample,
+# but this one, which has no labels, is there from the start.
+_HTTP_DURATION = "http_request_duration_highr_seconds"
+
 # Handlers of vLLM 0.32 that make engine requests: text, audio and pooling (which finish with
 # `stop`). One that is not listed makes derived aborts run behind, never ahead.
 INFERENCE_HANDLERS = frozenset({
@@ -83,9 +87,8 @@ class Traffic:
 
 def http_of(page: VllmPage) -> Http | None:
     """Raises UnusableError."""
-    if page.is_ray or not page.page.declared(HTTP_REQUESTS):
-        return None
-    return Http(page)
+    counted = page.page.declared(HTTP_REQUESTS) or page.page.declared(_HTTP_DURATION)
+    return Http(page) if counted and not page.is_ray else None
 
 
 def finished_by_model(page: VllmPage) -> dict[str, dict[str, float]]:

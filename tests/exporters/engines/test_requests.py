@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from vllm_pages import LABELS, Values, capture, gaps, observe, page, read, traffic_page
+from vllm_pages import (
+    CAPTURES,
+    LABELS,
+    Values,
+    capture,
+    gaps,
+    observe,
+    page,
+    read,
+    traffic_page,
+    values,
+)
 
 from inferslo.exporters.engines.excess import Excess, Restart
 from inferslo.exporters.engines.traffic import INFERENCE_HANDLERS
-from inferslo.exporters.exposition import Page
+from inferslo.exporters.exposition import Page, parse
 
 
 def outcome(found: Values, name: str, source: str = "derived") -> float:
@@ -337,3 +348,23 @@ def test_an_excess_is_carried_over_restarts_of_both_kinds() -> None:
     assert excess.update(900, Restart.STATISTICS) == 7
     assert excess.update(900) == 7
     assert [excess.update(901), excess.update(901)] == [7, 8]
+
+
+def test_several_api_servers_that_start_again_before_any_request_are_no_other_method() -> None:
+    """They declare no HTTP counter then; aborts go on being found by HTTP, over the restart too."""
+    fresh = (CAPTURES / "vllm-0.32.0__two-api-servers-fresh.prom").read_bytes()
+    finished = b'vllm:request_success_total{engine="0",finished_reason="length",model_name="tiny"} '
+
+    def after(requests: int, responses: int) -> Page:
+        http = b'http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d.0\n'
+        text = fresh.replace(finished + b"0.0", finished + b"%d.0" % requests)
+        return parse(text + b"# TYPE http_requests_total counter\n" + http % responses)
+
+    assert b"http_requests_total" not in fresh
+    pages = [parse(fresh), after(10, 12), after(10, 12)]
+
+    found = [observe(*(pages * 2)[:count], count_first=False) for count in (1, 3, 4, 6)]
+
+    aborted = [values(o).get(("requests_total", "tiny", "aborted", "derived")) for o in found]
+    assert aborted == [None, 2, None, 4]
+    assert gaps(found[0])["requests_aborted"].reason.endswith("answered no request yet")
