@@ -53,7 +53,7 @@ class Watch:
     """Polls the engine as the sidecar does, and notes how far it ever got ahead of the truth."""
 
     def __init__(self, url: str) -> None:
-        self._source = EngineSource("bench", url, HttpFetcher())
+        self._source = EngineSource("bench", f"{url}/metrics", HttpFetcher(), count_first=True)
         self.aborted = 0.0
         self.rejected = 0.0
         self.idle = False
@@ -189,7 +189,7 @@ async def main() -> None:
     random.seed(args.seed)
     model = httpx.get(f"{args.engine}/v1/models").json()["data"][0]["id"]
     watch = Watch(args.engine)
-    for _ in range(3):  # the first two pages are the base
+    for _ in range(3):  # what was counted before is left out
         await watch.poll()
     columns = ["requests", "requests made", *(f"dropped {end}" for end in ENDS)]
     columns += ["dropped in all", "derived", "error", "most ahead at any poll"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inferslo.exporters.names import FAMILIES, Family, Feed
-from inferslo.sidecar import settings
-from inferslo.sidecar.events import json_schema
-from inferslo.sidecar.targets import Engine, Target
+from inferslo.sidecar.events.model import json_schema
+from inferslo.sidecar.settings import model as settings
+from inferslo.sidecar.settings.targets import Engine, Target
 
 HEADER = """\
 # Metrics

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from ..exporters.reading import Gap
 from .board import Board
-from .business import Business
+from .events.business import Business
 from .publisher import Publisher
 from .status import status
 

@@ -18,11 +18,11 @@ import typer
 from typer.main import get_command
 
 from ..exporters.reading import FatalSourceError, InfersloError
-from .config import Loaded, load_target
 from .errors import SettingsError, StartError
-from .options import with_settings
-from .settings import Settings
-from .values import read_token
+from .settings.load import Loaded, load_target
+from .settings.model import Settings
+from .settings.options import with_settings
+from .settings.values import read_token
 
 if TYPE_CHECKING:
     from .interpret import Interpretation
@@ -232,7 +232,7 @@ def _show(
     \b
     Exit codes: 0, or 2 if a setting is wrong.
     """
-    from . import show
+    from .settings import show
 
     typer.echo(show.as_json(loaded) if as_json else show.as_yaml(loaded), nl=as_json)
     return OK

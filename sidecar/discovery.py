@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..exporters.http import Fetcher
 from ..exporters.reading import ErrorKind, SourceError
 from .interpret import interpret_url
-from .targets import Target
+from .settings.targets import Target
 
 # Port by default → whose default it is.
 USUAL_PORTS: Mapping[int, str] = {

@@ -8,11 +8,11 @@ from pathlib import Path
 from ..exporters.engines import ENGINES, detect, explain_unknown
 from ..exporters.engines.source import EngineSource
 from ..exporters.exposition import Page, parse
-from ..exporters.gateways.litellm import LiteLlm
+from ..exporters.gateways.litellm import LiteLlm, is_litellm
 from ..exporters.http import Fetcher, Response
 from ..exporters.reading import ErrorKind, Observation, SourceError
 from .errors import StartError
-from .targets import Target
+from .settings.targets import Target
 
 LITELLM = "litellm"
 MAX_FILE_BYTES = 64 << 20
@@ -48,7 +48,7 @@ def interpret_url(target: Target, fetcher: Fetcher) -> Interpretation:
     """Reads /metrics, and /version of an engine. Raises SourceError."""
     answer = fetcher.get(target.metrics_url)
     page = parse(answer.body, answer.content_type)
-    if _is_litellm(page):
+    if is_litellm(page):
         return _litellm(target.name, page)
     replay = _Replay(target.metrics_url, answer, fetcher)
     source = EngineSource(target.name, target.metrics_url, replay, count_first=True)
@@ -75,16 +75,12 @@ def interpret_page(name: str, body: bytes) -> Interpretation:
     Raises SourceError.
     """
     page = parse(body)
-    if _is_litellm(page):
+    if is_litellm(page):
         return _litellm(name, page)
     engine = detect(page)
     if engine is None:
         raise SourceError(ErrorKind.UNKNOWN_ENGINE, explain_unknown(name, page))
     return _engine(name, ENGINES[engine](name).observe(page, ""))
-
-
-def _is_litellm(page: Page) -> bool:
-    return any(name.startswith("litellm_") for name in page.families)
 
 
 def _litellm(name: str, page: Page) -> Interpretation:

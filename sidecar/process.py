@@ -20,17 +20,18 @@ from ..exporters import names
 from ..exporters.reading import FatalSourceError, Point
 from .app import create_app
 from .board import Board
-from .business import Business, Limits
 from .errors import StartError
-from .events_api import events_router
+from .events.api import events_router
+from .events.business import Business
+from .events.journal import Journal, JournalError
+from .events.tally import Limits
 from .impatience import ImpatientProtocol
-from .journal import Journal, JournalError
 from .log import StateLog, fields
 from .poller import Poller
 from .publisher import Publisher
-from .settings import Settings, default_journal
+from .settings.model import Settings, default_journal
+from .settings.values import read_token
 from .sources import add_sources
-from .values import read_token
 
 EXIT_OK, EXIT_FATAL = 0, 3
 _GRACE_SECONDS = 5

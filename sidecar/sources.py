@@ -14,9 +14,9 @@ from ..exporters.gateways import GatewaySource
 from ..exporters.host import EngineAddress, HostSource
 from ..exporters.http import HttpFetcher
 from ..exporters.reading import ErrorKind, Gap, Source, SourceError
-from .settings import Settings
-from .targets import Target
-from .values import read_token
+from .settings.model import Settings
+from .settings.targets import Target
+from .settings.values import read_token
 
 Add = Callable[[Source], None]
 
@@ -42,7 +42,7 @@ def add_sources(settings: Settings, add: Add, at_end: ExitStack) -> tuple[Gap, .
         add(
             GatewaySource(
                 gateway.name,
-                gateway.url,
+                gateway.metrics_url,
                 _fetcher(settings, gateway),
                 settings.poll_interval,
                 _patience(settings),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..exporters.reading import Gap
 from .board import SourceState
-from .business import Business
+from .events.business import Business
 
 
 def status(

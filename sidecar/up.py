@@ -11,8 +11,8 @@ from ..exporters.http import HttpFetcher
 from ..exporters.reading import InfersloError
 from .discovery import USUAL_PORTS, Answer, discover
 from .interpret import LITELLM
-from .settings import Settings
-from .targets import Engine, Target
+from .settings.model import Settings
+from .settings.targets import Engine, Target
 
 _PATIENCE = 2.0  # seconds until a progress line
 _DEADLINE = 3.0  # seconds for one port

@@ -32,7 +32,7 @@ class GatewaySource:
         self.name = name
         self.interval = interval
         self.deadline = deadline
-        self._url = url if url.endswith("/metrics") else url.rstrip("/") + "/metrics"
+        self._url = url
         self._fetcher = fetcher
         self._parser = Parser()
         self._gateway = LiteLlm(name)

@@ -72,7 +72,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             LiteLlmProxy(tmp_path_factory.mktemp("litellm"), config(models)) as proxy,
             closing(HttpFetcher(deadline=PATIENCE, bearer_token=proxy.key)) as fetcher,
         ):
-            source = GatewaySource("proxy", proxy.url, fetcher)
+            source = GatewaySource("proxy", proxy.url + "/metrics", fetcher)
             yield tell(proxy, source, primary, backup, other)
 
 
@@ -224,5 +224,5 @@ def test_the_state_of_a_model_follows_its_outage_and_its_recovery(story: Story) 
 
 def test_a_reader_without_the_key_is_told_so(story: Story) -> None:
     with closing(HttpFetcher(deadline=PATIENCE)) as fetcher, pytest.raises(SourceError) as error:
-        GatewaySource("proxy", story.url, fetcher).observe()
+        GatewaySource("proxy", story.url + "/metrics", fetcher).observe()
     assert error.value.kind is ErrorKind.UNAUTHORIZED

@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 
 from inferslo.exporters.reading import ErrorKind, FatalSourceError
 from inferslo.sidecar.cli import app, main
-from inferslo.sidecar.config import CONFIG_FLAG, CONFIG_VARIABLE
 from inferslo.sidecar.errors import StartError
-from inferslo.sidecar.settings import FIELDS, Settings, flag, variable
+from inferslo.sidecar.settings.load import CONFIG_FLAG, CONFIG_VARIABLE
+from inferslo.sidecar.settings.model import FIELDS, Settings, flag, variable
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "captures"

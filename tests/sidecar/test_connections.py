@@ -15,7 +15,7 @@ import uvicorn
 
 from inferslo.sidecar import impatience, process
 from inferslo.sidecar.impatience import ImpatientProtocol
-from inferslo.sidecar.settings import Settings
+from inferslo.sidecar.settings.model import Settings
 
 SHORT = 0.2
 

@@ -13,8 +13,8 @@ from metrics_server import serving
 from inferslo.exporters.http import HttpFetcher
 from inferslo.sidecar import up
 from inferslo.sidecar.discovery import USUAL_PORTS, Answer, discover
-from inferslo.sidecar.settings import Settings
-from inferslo.sidecar.targets import Engine, Target
+from inferslo.sidecar.settings.model import Settings
+from inferslo.sidecar.settings.targets import Engine, Target
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "captures"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import yaml
 
-from .config import Loaded
-from .settings import FIELDS, written
+from .load import Loaded
+from .model import FIELDS, written
 from .targets import Target
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..exporters.reading import InfersloError
+from ...exporters.reading import InfersloError
 
 Series = tuple[str, tuple[str, ...]]
 """Name of a family and the values of its labels."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import typer
 
-from .config import CONFIG_FLAG, CONFIG_VARIABLE, load
-from .settings import FIELDS, default_text, flag, metavar
+from .load import CONFIG_FLAG, CONFIG_VARIABLE, load
+from .model import FIELDS, default_text, flag, metavar
 
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:

@@ -2,7 +2,7 @@
 
 Its flag, its environment variable, its key in the file, `inferslo config show` and the table in
 docs/configuration.md all follow from the fields of `Settings`. How the values of the four
-origins are laid over each other: config.py.
+origins are laid over each other: load.py.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Targets = (NoDecode, BeforeValidator(_comma_separated), Metavar("[NAME=]URL"))
 
 
 class Settings(BaseSettings):
-    """The settings of the running process. Made by hand it reads no origin; see config.load."""
+    """The settings of the running process. Made by hand it reads no origin; see load.load."""
 
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_ignore_empty=True

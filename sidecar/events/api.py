@@ -17,8 +17,8 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
 from .business import Business, BusyError, Result
-from .events import MAX_BATCH, Event, EventError, json_schema, parse
 from .journal import JournalWriteError
+from .model import MAX_BATCH, Event, EventError, json_schema, parse
 
 Handler = Callable[[Request], Awaitable[Response]]
 

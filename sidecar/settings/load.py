@@ -18,8 +18,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import EnvSettingsSource
 
-from .errors import SettingsError
-from .settings import ENV_PREFIX, FIELDS, Settings, contradictions, flag, variable
+from ..errors import SettingsError
+from .model import ENV_PREFIX, FIELDS, Settings, contradictions, flag, variable
 from .targets import Engine, Target
 from .values import closest
 

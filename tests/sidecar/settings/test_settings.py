@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from inferslo.sidecar.config import Loaded, load
 from inferslo.sidecar.errors import SettingsError
-from inferslo.sidecar.settings import FIELDS, Settings, variable
-from inferslo.sidecar.show import as_json, as_yaml
-from inferslo.sidecar.targets import Engine, Target
-from inferslo.sidecar.values import format_duration, format_size, parse_duration
+from inferslo.sidecar.settings.load import Loaded, load
+from inferslo.sidecar.settings.model import FIELDS, Settings, variable
+from inferslo.sidecar.settings.show import as_json, as_yaml
+from inferslo.sidecar.settings.targets import Engine, Target
+from inferslo.sidecar.settings.values import format_duration, format_size, parse_duration
 
 # Three values of each setting, one for each origin that a user writes to; FILES exist.
 FILES = ("one.token", "two.token", "three.token")
@@ -198,14 +198,14 @@ def test_the_journal_lies_with_the_users_state(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(place))
-    monkeypatch.setattr("inferslo.sidecar.settings._STATE_OF_A_SERVICE", place / "absent")
+    monkeypatch.setattr("inferslo.sidecar.settings.model._STATE_OF_A_SERVICE", place / "absent")
     assert load({}).settings.events_journal == place / "inferslo" / "events.db"
 
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(Path, "home", no_home)
     assert load({}).settings.events_journal == place / "absent" / "events.db"
 
-    monkeypatch.setattr("inferslo.sidecar.settings._STATE_OF_A_SERVICE", place)
+    monkeypatch.setattr("inferslo.sidecar.settings.model._STATE_OF_A_SERVICE", place)
     assert load({}).settings.events_journal == place / "events.db"
 
 

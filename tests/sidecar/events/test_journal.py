@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inferslo.sidecar.journal import Journal, JournalError, JournalWriteError, Memory
+from inferslo.sidecar.events.journal import Journal, JournalError, JournalWriteError, Memory
 
 TURNS = ("inferslo_agent_turns_total", ("shop", "", "", "", "success"))
 
@@ -138,7 +138,7 @@ def test_the_file_and_its_log_stay_bounded(path: Path) -> None:
 
 
 def test_another_process_may_not_share_the_file(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from inferslo.sidecar.journal import *\n"
+    code = "import sys; from pathlib import Path; from inferslo.sidecar.events.journal import *\n"
     code += "try: Journal(Path(sys.argv[1]))\nexcept JournalError as error: print(error)"
 
     def other() -> str:
@@ -220,7 +220,7 @@ def test_a_log_without_its_journal_is_not_played_into_a_new_one(path: Path) -> N
 
 
 def test_two_that_start_at_once_do_not_replace_each_other(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from inferslo.sidecar.journal import *\n"
+    code = "import sys; from pathlib import Path; from inferslo.sidecar.events.journal import *\n"
     code += "journal = Journal(Path(sys.argv[1]))\nprint(journal.path.stat().st_ino, flush=True)\n"
     code += "sys.stdin.read()"
     run = [sys.executable, "-c", code, str(path)]

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inferslo.sidecar.business import Business, BusyError, Result
-from inferslo.sidecar.events import Event, parse
-from inferslo.sidecar.journal import Journal, JournalError, JournalWriteError, Memory
-from inferslo.sidecar.tally import Limits
+from inferslo.sidecar.events.business import Business, BusyError, Result
+from inferslo.sidecar.events.journal import Journal, JournalError, JournalWriteError, Memory
+from inferslo.sidecar.events.model import Event, parse
+from inferslo.sidecar.events.tally import Limits
 
 RECEIVED = "inferslo_events_received_total"
 REGENERATIONS = "inferslo_regenerations_total"

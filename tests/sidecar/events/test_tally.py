@@ -1,8 +1,8 @@
 from typing import Any
 
-from inferslo.sidecar.events import Event, parse
-from inferslo.sidecar.journal import Series
-from inferslo.sidecar.tally import Limits, Tally
+from inferslo.sidecar.events.journal import Series
+from inferslo.sidecar.events.model import Event, parse
+from inferslo.sidecar.events.tally import Limits, Tally
 
 OVERFLOW = "inferslo_events_label_overflow_total"
 REGENERATIONS = "inferslo_regenerations_total"

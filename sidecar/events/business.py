@@ -14,13 +14,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ..exporters import names
-from ..exporters.names import FAMILIES
-from ..exporters.reading import InfersloError, Point
-from .events import Event
+from ...exporters import names
+from ...exporters.names import FAMILIES
+from ...exporters.reading import InfersloError, Point
 from .journal import Journal, JournalError, JournalWriteError, Series
-from .tally import Limits as Limits
-from .tally import Tally
+from .model import Event
+from .tally import Limits, Tally
 
 _log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from inferslo.exporters.names import FAMILIES, Feed
-from inferslo.sidecar.events import MAX_BATCH, Event, EventError, json_schema, parse
+from inferslo.sidecar.events.model import MAX_BATCH, Event, EventError, json_schema, parse
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT / "docs" / "schema" / "events.schema.json"
 
 GOOD = [

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from ..exporters.engines import ENGINES
+from ...exporters.engines import ENGINES
 from .values import CaFile, Metavar, Name, TokenFile, Url, closest
 
 

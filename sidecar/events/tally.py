@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from ..exporters import names
-from ..exporters.names import FAMILIES, Family
-from .events import Event, SessionState, TurnOutcome
+from ...exporters import names
+from ...exporters.names import FAMILIES, Family
 from .journal import Series
+from .model import Event, SessionState, TurnOutcome
 
 OTHER = "other"
 

@@ -19,9 +19,9 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from ..exporters import names
-from ..exporters.names import Family
-from ..exporters.reading import InfersloError
+from ...exporters import names
+from ...exporters.names import Family
+from ...exporters.reading import InfersloError
 
 MAX_BATCH = 1000
 

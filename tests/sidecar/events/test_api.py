@@ -14,11 +14,11 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from inferslo.sidecar.business import Business
-from inferslo.sidecar.events import MAX_BATCH, json_schema
-from inferslo.sidecar.events_api import events_router
-from inferslo.sidecar.journal import Journal
-from inferslo.sidecar.tally import Limits
+from inferslo.sidecar.events.api import events_router
+from inferslo.sidecar.events.business import Business
+from inferslo.sidecar.events.journal import Journal
+from inferslo.sidecar.events.model import MAX_BATCH, json_schema
+from inferslo.sidecar.events.tally import Limits
 
 EVENT = {"type": "regenerate", "app": "shop"}
 

@@ -1,0 +1,1 @@
+"""Business events: their models, the journal that keeps them, their totals, their routes."""

@@ -1,0 +1,1 @@
+"""Settings: flags > environment > file > defaults, and their faults told at once."""
