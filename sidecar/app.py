@@ -70,7 +70,7 @@ def create_app(
         ("/v1/status", sources),
         ("/", index),
     ):
-        app.add_api_route(path, endpoint, methods=["GET", "HEAD"], response_model=None)
+        app.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False)
     if events is not None:
         app.include_router(events)
     return app

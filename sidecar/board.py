@@ -16,6 +16,8 @@ from ..exporters import names
 from ..exporters.names import Family
 from ..exporters.reading import ErrorKind, Histogram, Point, Reading, Source
 
+_SLACK = 2.0  # seconds that a thread of a busy machine may come late
+
 
 @dataclass(slots=True)
 class _Entry:
@@ -23,24 +25,30 @@ class _Entry:
     latest: Reading | None = None
     began: float | None = None  # monotonic start of the read under way
     hung: bool = False
+    ended: float = 0.0  # monotonic end of the latest read
     last_success: float | None = None
     errors: Counter[ErrorKind] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """One source as it stands now. in_flight: seconds, 0 when no read is under way."""
+    """One source as it stands now.
+
+    in_flight: seconds, 0 when no read is under way. fresh: the latest reading is not older than
+    a read and its pause may take; it is, after the whole process or machine stood still.
+    """
 
     source: Source
     latest: Reading | None
     in_flight: float
     hung: bool
+    fresh: bool
     last_success: float | None
     errors: dict[ErrorKind, int]
 
     @property
     def up(self) -> bool:
-        return self.latest is not None and self.latest.ok and not self.hung
+        return self.latest is not None and self.latest.ok and self.fresh and not self.hung
 
 
 class Board:
@@ -104,7 +112,13 @@ class Board:
         with self._lock:
             return [
                 SourceState(
-                    e.source, e.latest, self._in_flight(e), e.hung, e.last_success, dict(e.errors)
+                    e.source,
+                    e.latest,
+                    self._in_flight(e),
+                    e.hung,
+                    self._clock() - e.ended <= e.source.interval + e.source.deadline + _SLACK,
+                    e.last_success,
+                    dict(e.errors),
                 )
                 for e in self._entries.values()
             ]
@@ -120,6 +134,7 @@ class Board:
 
     def _record(self, entry: _Entry, reading: Reading) -> None:
         entry.latest = reading
+        entry.ended = self._clock()
         if reading.error is None:
             entry.last_success = reading.started + reading.seconds
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from ..exporters.reading import ErrorKind, FatalSourceError, Reading, Source, SourceError
@@ -36,7 +37,7 @@ class Poller:
         self._clock = clock
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._faults: dict[str, str] = {}
+        self._faults: set[tuple[str, str]] = set()
 
     def add(self, source: Source) -> None:
         """Starts to read the source. Raises ValueError if its name is taken."""
@@ -90,13 +91,14 @@ class Poller:
         except SourceError as error:
             return reading(error.kind, error.detail)
         except Exception as error:  # noqa: BLE001 - a fault of one adapter must not end its thread
-            fault = f"{type(error).__name__}: {error}"
-            self._log_once(source.name, fault)
-            return reading(ErrorKind.INTERNAL, fault)
+            self._log_once(source.name, error)
+            return reading(ErrorKind.INTERNAL, f"{type(error).__name__}: {error}"[:200])
         return Reading(source.name, started, self._clock() - began, observation)
 
-    def _log_once(self, source: str, fault: str) -> None:
-        """The traceback, for us to mend; once, although the fault may come at every read."""
-        if self._faults.get(source) != fault:
-            self._faults[source] = fault
+    def _log_once(self, source: str, error: Exception) -> None:
+        """The traceback, for us to mend; once for a place, although it may come at every read."""
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        fault = source, f"{type(error).__name__} at {place.filename}:{place.lineno}"
+        if fault not in self._faults:
+            self._faults.add(fault)
             _log.exception("fault of ours", extra=fields(source=source))

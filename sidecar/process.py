@@ -8,7 +8,8 @@ import os
 import platform
 import signal
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 
@@ -51,16 +52,21 @@ def run(settings: Settings) -> int:
 
 def _serve(settings: Settings, listener: socket.socket, business: Business | None) -> int:
     fatal: list[FatalSourceError] = []
+    asked_to_stop = threading.Event()
     server: uvicorn.Server | None = None
 
-    def give_up(error: FatalSourceError) -> None:
-        fatal.append(error)
+    def stop(*_: object) -> None:
+        asked_to_stop.set()
         if server is not None:
             server.should_exit = True
 
+    def give_up(error: FatalSourceError) -> None:
+        fatal.append(error)
+        stop()
+
     board = Board(on_reading=StateLog(logging.getLogger("inferslo.sources")))
     poller = Poller(board, on_fatal=give_up)
-    with ExitStack() as at_end:
+    with _on_sigterm(stop), ExitStack() as at_end:
         not_watched = add_sources(settings, poller.add, at_end)
         at_end.callback(poller.stop)  # before the sources are closed
         publisher = _publisher(board, business)
@@ -73,9 +79,8 @@ def _serve(settings: Settings, listener: socket.socket, business: Business | Non
         _log.info("listening", extra=fields(host=host, port=port))
         poller.watch()
         gc.freeze()  # what is there now stays: later collections need not walk it
-        with _sigterm_is_no_error():
-            if not fatal:
-                server.run(sockets=[listener])
+        if not asked_to_stop.is_set():
+            server.run(sockets=[listener])
     if fatal:
         _log.error("only a new process can help", extra=fields(detail=fatal[0].detail))
         return EXIT_FATAL
@@ -168,12 +173,13 @@ def _make_default_folder(settings: Settings) -> None:
 
 
 @contextmanager
-def _sigterm_is_no_error() -> Iterator[None]:
-    """uvicorn stops on SIGTERM and then raises it again, to end as if it had not been handled.
+def _on_sigterm(stop: Callable[..., None]) -> Iterator[None]:
+    """Whenever it comes, also before uvicorn listens to it.
 
-    With a handler of our own in place that second signal does nothing, and we end with 0.
+    uvicorn stops on SIGTERM, puts this handler back and raises the signal again, to end as if it
+    had not been handled; here it then does nothing more, and the process ends with 0.
     """
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:

@@ -49,7 +49,10 @@ class Publisher:
 
     def page(self, accept: str, *, compress: bool) -> tuple[bytes, str]:
         """The page and its content type, negotiated from the Accept header."""
-        encoder, content_type = choose_encoder(accept)
+        try:
+            encoder, content_type = choose_encoder(accept)
+        except TypeError:  # a version that is no number
+            encoder, content_type = choose_encoder("")
         with self._lock:
             self._expire()
             page = self._pages.get((content_type, False))

@@ -20,6 +20,7 @@ from .business import Business, BusyError, Result
 from .journal import JournalWriteError
 from .model import MAX_BATCH, Event, EventError, json_schema, parse
 
+_BODIES_AT_ONCE = 16  # of the greatest size, over all connections
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -37,6 +38,7 @@ def events_router(business: Business, token: str | None, max_body: int) -> APIRo
     """The routes, to be included in an app. token: asked for as `Authorization: Bearer`;
     max_body: bytes."""
     router = APIRouter(tags=["business events"])
+    bodies = _Bodies(max_body, _BODIES_AT_ONCE * max_body)
     schema = json_schema()
 
     def guarded(handler: Handler) -> Handler:
@@ -56,7 +58,7 @@ def events_router(business: Business, token: str | None, max_body: int) -> APIRo
     @guarded
     async def take_one(request: Request) -> Response:
         try:
-            event = parse(_decoded(await _body(request, max_body)))
+            event = parse(_decoded(await bodies.read(request)))
         except EventError as error:
             await _recorded(business, [], invalid=1)
             raise _RefusalError(422, error.error, error.hint) from None
@@ -66,7 +68,7 @@ def events_router(business: Business, token: str | None, max_body: int) -> APIRo
     @router.post("/v1/events:batch")
     @guarded
     async def take_batch(request: Request) -> Response:
-        documents = _batch(_decoded(await _body(request, max_body)))
+        documents = _batch(_decoded(await bodies.read(request)))
         parsed = [_parsed(document) for document in documents]
         events = [item for item in parsed if not isinstance(item, EventError)]
         results = iter(await _recorded(business, events, invalid=len(parsed) - len(events)))
@@ -103,20 +105,38 @@ def _authorize(request: Request, token: str | None) -> None:
         )
 
 
-async def _body(request: Request, max_body: int) -> bytes:
-    encoding = request.headers.get("content-encoding", "identity")
-    if encoding != "identity":
-        raise _RefusalError(
-            415, f"content encoding {encoding[:64]!r}", "send the body uncompressed"
-        )
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > max_body:
+class _Bodies:
+    """Reads bodies of at most `each` bytes, and of at most `together` while they come in."""
+
+    def __init__(self, each: int, together: int) -> None:
+        self._each = each
+        self._left = together
+
+    async def read(self, request: Request) -> bytes:
+        encoding = request.headers.get("content-encoding", "identity")
+        if encoding != "identity":
             raise _RefusalError(
-                413, f"the body is over {max_body} bytes", "send fewer events in one request"
+                415, f"content encoding {encoding[:64]!r}", "send the body uncompressed"
             )
-    return bytes(body)
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                self._left -= len(chunk)
+                self._check(len(body))
+            return bytes(body)
+        finally:
+            self._left += len(body)
+
+    def _check(self, size: int) -> None:
+        if size > self._each:
+            raise _RefusalError(
+                413, f"the body is over {self._each} bytes", "send fewer events in one request"
+            )
+        if self._left < 0:
+            raise _RefusalError(
+                429, "too many bodies are coming in", "send again later", {"Retry-After": "1"}
+            )
 
 
 def _decoded(body: bytes) -> object:

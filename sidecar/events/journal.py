@@ -70,6 +70,7 @@ class Journal:
         self._memory = memory or Memory()
         self._clock = clock
         self._added = 0
+        self._files: tuple[object, ...] | None = None
         try:
             if not path.exists():
                 _create(path)
@@ -96,6 +97,7 @@ class Journal:
             yield
             self._forget()
             self._db.execute("COMMIT")
+            self._check_files()
         except sqlite3.Error as error:
             raise JournalWriteError(
                 f"cannot write the event journal {self.path}: {error}"
@@ -132,6 +134,20 @@ class Journal:
             " AND (at < ? OR seq <= (SELECT max(seq) FROM seen) - ?)",
             (self._added, int(self._clock() - self._memory.seconds), self._memory.ids),
         )
+
+    def _check_files(self) -> None:
+        """SQLite writes on, and says all is well, when its files were removed or replaced."""
+        try:
+            files = [path.stat() for path in (self.path, _log_of(self.path))]
+        except OSError:
+            files = []
+        now = tuple((file.st_dev, file.st_ino) for file in files if file.st_size)
+        self._files = self._files or now
+        if now != self._files or len(now) != 2:
+            raise JournalWriteError(
+                f"the event journal {self.path} was removed, replaced or emptied while in use:"
+                " restore it and restart the sidecar"
+            )
 
     def bytes_on_disk(self) -> int:
         """Size of the file and its write-ahead log; 0 if they were deleted under us."""

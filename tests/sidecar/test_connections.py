@@ -50,7 +50,7 @@ async def _nodelay_of_an_accepted_connection() -> int:
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     """A uvicorn with our protocol and a short patience."""
-    monkeypatch.setattr(impatience, "FIRST_REQUEST_SECONDS", SHORT)
+    monkeypatch.setattr(impatience, "REQUEST_SECONDS", SHORT)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(3 * SHORT)  # an answer may take longer than a request's head may
@@ -67,12 +67,51 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
         thread.join()
 
 
-@pytest.mark.parametrize("head", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
-def test_who_sends_no_whole_request_is_hung_up_on(address: tuple[str, int], head: bytes) -> None:
-    with socket.create_connection(address, timeout=20) as connection:
-        connection.sendall(head)
+WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-        assert connection.recv(100) == b""
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: x\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+        WHOLE + b"G",
+    ],
+    ids=["silent", "half a head", "half a body", "half a second request"],
+)
+def test_who_sends_no_whole_request_is_hung_up_on(address: tuple[str, int], sent: bytes) -> None:
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(sent)
+
+        answer = b"".join(iter(lambda: connection.recv(1000), b""))
+
+    assert answer.count(b"200 OK") == sent.count(WHOLE)
+
+
+def test_one_connection_too_many_costs_one_that_waits(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(impatience, "REQUEST_SECONDS", 60.0)
+    monkeypatch.setattr(impatience, "MAX_CONNECTIONS", 3)
+    silent = [socket.create_connection(address, timeout=20) for _ in range(3)]
+
+    with httpx.Client(base_url="http://{}:{}".format(*address)) as client:
+        assert client.get("/").text == "ok"
+
+    for connection in silent:
+        connection.settimeout(0.1)
+    hung_up = [connection for connection in silent if _is_hung_up(connection)]
+    assert len(hung_up) == 1
+    for connection in silent:
+        connection.close()
+
+
+def _is_hung_up(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(100) == b""
+    except TimeoutError:
+        return False
 
 
 def test_who_asked_gets_the_answer_and_keeps_the_connection(address: tuple[str, int]) -> None:

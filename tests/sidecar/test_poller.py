@@ -156,11 +156,27 @@ def test_a_fault_of_ours_fails_the_read_and_not_the_thread(house: House) -> None
     assert house.value(names.SOURCE_ERRORS, "engine", "internal") == 1.0
 
 
+def test_values_from_before_a_standstill_are_not_published() -> None:
+    """The process or the machine was stopped for a while: no thread has read anything since."""
+    now = [100.0]
+    board = Board(clock=lambda: now[0])
+    board.add(Scripted(lambda: running(1.0), interval=2.0, deadline=5.0))
+    board.begin("engine")
+    board.finish(Reading("engine", 1000.0, 0.1, running(3.0)))
+    assert names.REQUESTS_RUNNING in {point.family for point in board.points()}
+
+    now[0] += 20.0
+
+    found = {point.family: point.value for point in board.points()}
+    assert names.REQUESTS_RUNNING not in found
+    assert found[names.SOURCE_UP] == found[names.ENGINE_UP] == 0.0
+
+
 def test_a_fault_of_ours_is_logged_with_its_traceback_once(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     def script() -> Observation:
-        raise ZeroDivisionError("division by zero")
+        raise ZeroDivisionError(f"at read {source.reads}")
 
     source = Scripted(script)
     house.poller.add(source)

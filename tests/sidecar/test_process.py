@@ -19,6 +19,9 @@ from badserver import BadServer, packed_zeros
 from fakenvml import FakeNvml, compile_fake
 from prometheus_client.parser import text_string_to_metric_families
 
+from inferslo.sidecar import process
+from inferslo.sidecar.settings.model import Settings
+
 CAPTURE = Path(__file__).parents[1] / "captures" / "vllm-0.32.0__mid-overload.prom"
 PATIENCE = 60.0
 
@@ -203,6 +206,19 @@ def test_sigterm_is_a_clean_end_and_ctrl_c_is_130(start: Start) -> None:
     assert [line["event"] for line in log if line["level"] != "info"] == []
 
     assert start().stop(signal.SIGINT)[0] == 130
+
+
+def test_sigterm_that_comes_while_it_starts_is_a_clean_end_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> tuple[()]:
+        signal.raise_signal(signal.SIGTERM)
+        return ()
+
+    monkeypatch.setattr(process, "add_sources", interrupted)
+    settings = Settings(listen="127.0.0.1:0", events=False)
+
+    assert process.run(settings) == 0
 
 
 def test_a_port_in_use_is_one_line_and_exit_code_2(start: Start, tmp_path: Path) -> None:

@@ -52,6 +52,15 @@ def test_both_formats_carry_the_same_values(accept: str) -> None:
     assert samples["inferslo_source_errors_total", (("kind", "refused"), ("source", "e"))] == 2.0
 
 
+def test_an_accept_header_that_makes_no_sense_gets_text() -> None:
+    accept = "application/openmetrics-text; version=abc"
+
+    page, content_type = Publisher(lambda: POINTS, lambda: 0).page(accept, compress=False)
+
+    assert content_type.startswith("text/plain")
+    assert page == render(POINTS)
+
+
 def test_compressed_is_the_same_page() -> None:
     publisher = Publisher(lambda: POINTS, lambda: 0)
 

@@ -308,3 +308,23 @@ def test_the_schema_is_published(serve: Serve) -> None:
     answer = serve(token="s3cret").ask("GET", "/v1/events/schema")
     assert answer.headers["Content-Type"] == "application/schema+json"
     assert answer.json == json_schema()
+
+
+def test_bodies_that_stall_take_bounded_memory_and_others_are_told_to_come_again(
+    serve: Serve,
+) -> None:
+    server = serve(max_body=1000)
+    head = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+    with ExitStack() as stack:
+        for _ in range(16):
+            stalled = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            stalled.sendall(head + b" " * 999)
+
+        answer = server.post("/v1/events", EVENT)
+        while answer.status == 200:  # until all that was sent has come in
+            answer = server.post("/v1/events", {**EVENT, "app": "x" * 60})
+
+    assert answer.status == 429
+    assert answer.headers["Retry-After"] == "1"
+    while server.post("/v1/events", EVENT).status == 429:  # until the stalled ones are seen gone
+        time.sleep(0.01)

@@ -288,3 +288,27 @@ def test_labels_of_any_text_come_back_as_they_were(path: Path) -> None:
     with opened(path) as journal:
         assert journal.totals() == {series: 7}
     assert json.loads(json.dumps(series[1])) == list(series[1])
+
+
+@pytest.mark.parametrize("harm", ["removed", "replaced", "log removed"])
+def test_nothing_is_acknowledged_once_the_files_are_gone_from_under_us(
+    tmp_path: Path, harm: str
+) -> None:
+    """SQLite itself writes on into files that nobody will ever find."""
+    path = tmp_path / "events.db"
+    journal = Journal(path)
+    with journal.transaction():
+        journal.remember("before")
+    if harm == "removed":
+        path.unlink()
+    elif harm == "replaced":
+        copy = tmp_path / "copy"
+        copy.write_bytes(path.read_bytes())
+        copy.replace(path)
+    else:
+        (tmp_path / "events.db-wal").unlink()
+
+    with pytest.raises(JournalWriteError, match="removed, replaced or emptied"):  # noqa: SIM117
+        with journal.transaction():
+            journal.remember("after")
+    journal.close()
