@@ -12,9 +12,11 @@ from ..names import ENGINE_UP
 from ..reading import ErrorKind, Observation, Point, SourceError
 from ..replicas import start_time
 from . import ENGINES, Engine, detect, explain_unknown
-from .series import HTTP_REQUESTS, MAX_LABEL
+from .series import HTTP_REQUESTS
 
 _READS_UNTIL_ASKED_AGAIN = 10
+_MAX_ANSWER = 4096  # bytes of JSON about the version
+_MAX_VERSION = 64  # characters
 # The server has answered, so asking again would tell no more.
 _ANSWERED = (
     ErrorKind.STATUS, ErrorKind.UNAUTHORIZED, ErrorKind.REDIRECT, ErrorKind.TOO_LARGE,
@@ -103,10 +105,20 @@ class EngineSource:
     def _version_told(self) -> str | None:
         """None: there was no answer."""
         try:
-            told = json.loads(self._fetcher.get(urljoin(self._url, "version")).body)
+            return _version_in(self._fetcher.get(urljoin(self._url, "version")).body)
         except SourceError as error:
             return "" if error.kind in _ANSWERED else None
-        except ValueError:
-            return ""
-        version = told.get("version") if isinstance(told, dict) else None
-        return version if isinstance(version, str) and len(version) <= MAX_LABEL else ""
+
+
+def _version_in(answer: bytes) -> str:
+    """Empty unless it is a short printable text: it becomes a label, and is shown on terminals."""
+    if len(answer) > _MAX_ANSWER:
+        return ""
+    try:
+        told = json.loads(answer)
+    except (ValueError, RecursionError):
+        return ""
+    version = told.get("version") if isinstance(told, dict) else None
+    if not isinstance(version, str) or len(version) > _MAX_VERSION or not version.isprintable():
+        return ""
+    return version
