@@ -182,17 +182,23 @@ class EventClient:
             if len(self._queue) >= self._queue_size:
                 return self._drop(1, "queue full")
             if self._thread is None:
-                self._thread = self._started()
+                self._start()
             self._queue.append(event)
             if len(self._queue) in (1, self._batch_size):
                 self._changed.notify_all()
         return None
 
-    def _started(self) -> threading.Thread:
+    def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="inferslo-events", daemon=True)
-        thread.start()
+        if self._thread is not None:
+            return  # a signal handler came first; none can run between this test and the next line
+        self._thread = thread
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads can be had; the next event tries again
+            self._thread = None
+            raise
         atexit.register(self.close, _AT_EXIT)
-        return thread
 
     def _drop(self, count: int, reason: str) -> None:
         with self._changed:

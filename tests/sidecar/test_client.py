@@ -345,6 +345,43 @@ def test_an_event_reported_while_another_is_being_queued_does_not_lock_up() -> N
         client.regenerate()
 
 
+@pytest.mark.parametrize("step", ["__init__", "start"])
+def test_a_signal_while_the_thread_is_started_starts_no_second_one(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeSidecar()
+    real = getattr(threading.Thread, step)
+    with fake.serving() as url, client_of(url) as client:
+
+        def interrupted(thread: threading.Thread, *given: Any, **named: Any) -> None:
+            monkeypatch.undo()
+            client.regenerate(app="handler")
+            real(thread, *given, **named)
+
+        monkeypatch.setattr(threading.Thread, step, interrupted)
+        client.regenerate(app="main")
+        client.regenerate(app="main")
+        assert sum(thread.name == "inferslo-events" for thread in threading.enumerate()) == 1
+        client.close()
+    assert (client.sent, client.dropped) == (3, 0)
+
+
+def test_an_event_that_finds_no_thread_is_dropped_and_the_next_tries_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    fake = FakeSidecar()
+    with fake.serving() as url, client_of(url) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            client.regenerate()
+        client.regenerate()
+        client.close()
+    assert (client.sent, client.dropped) == (1, 1)
+
+
 def test_a_client_that_never_sent_can_be_collected() -> None:
     client = EventClient(DEAD)
     reference = weakref.ref(client)
