@@ -10,6 +10,7 @@ import typer
 from ..exporters.http import HttpFetcher
 from ..exporters.reading import InfersloError
 from .discovery import USUAL_PORTS, Answer, discover
+from .errors import StartError
 from .interpret import LITELLM
 from .settings.model import Settings
 from .settings.targets import Engine, Target
@@ -36,9 +37,10 @@ class NothingFoundError(InfersloError):
 def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
     """The settings, with the engines that were found if none was given. Says what it does.
 
-    Raises NothingFoundError.
+    Raises NothingFoundError, and StartError if a token would go to whoever is found.
     """
     if not settings.engines and not settings.litellm:
+        _refuse_tokens(settings)
         ports = tuple(ports)
         found = _search(ports)
         for answer in found:
@@ -48,6 +50,19 @@ def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
             raise NothingFoundError(_NOTHING.format(ports=", ".join(map(str, ports))))
     typer.echo(_NEXT.format(base=_base(settings)))
     return settings
+
+
+def _refuse_tokens(settings: Settings) -> None:
+    # Anybody on this machine may listen on a usual port: a token goes to named servers only.
+    for flag, file in (
+        ("--engine", settings.engine_token_file),
+        ("--litellm", settings.litellm_token_file),
+    ):
+        if file is not None:
+            raise StartError(
+                f"{flag}-token-file: whoever listens on a usual port would be sent the token:"
+                f" name its server, {flag} http://HOST:PORT"
+            )
 
 
 def _search(ports: tuple[int, ...]) -> list[Answer]:

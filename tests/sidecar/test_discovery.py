@@ -13,6 +13,7 @@ from metrics_server import serving
 from inferslo.exporters.http import HttpFetcher
 from inferslo.sidecar import up
 from inferslo.sidecar.discovery import USUAL_PORTS, Answer, discover
+from inferslo.sidecar.errors import StartError
 from inferslo.sidecar.settings.model import Settings
 from inferslo.sidecar.settings.targets import Engine, Target
 
@@ -131,6 +132,21 @@ def test_up_does_not_search_if_it_is_told_where(
 ) -> None:
     assert up.settle(given, [port(servers["vllm"])]) == given
     assert "vllm" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("field", "flag"), [("engine_token_file", "--engine"), ("litellm_token_file", "--litellm")]
+)
+def test_up_gives_no_token_to_a_server_that_the_user_did_not_name(
+    field: str, flag: str, servers: dict[str, str], tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+
+    with pytest.raises(StartError) as caught:
+        up.settle(Settings.model_validate({field: token}), [port(servers["vllm"])])
+
+    assert str(caught.value).endswith(f"name its server, {flag} http://HOST:PORT")
 
 
 def test_up_says_what_to_do_if_it_found_nothing(
