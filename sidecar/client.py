@@ -37,6 +37,8 @@ _MAX_ANSWER = 4 << 20
 # The fault is in the body, so sending it again cannot help. All else may pass: a token still to
 # be rolled out, a sidecar still to be updated, a full disk.
 _HOPELESS = frozenset({400, 413, 415, 422})
+# One event may be to blame for the whole body: too long, nested too deep, half a character.
+_DIVISIBLE = frozenset({400, 413})
 
 
 class Common(TypedDict, total=False):
@@ -227,7 +229,7 @@ class EventClient:
         pause = _FIRST_PAUSE
         while True:
             answer = self._post(batch)
-            if answer.status == 413 and len(batch) > 1:
+            if answer.status in _DIVISIBLE and len(batch) > 1:
                 middle = len(batch) // 2
                 self._deliver(batch[:middle])
                 return self._deliver(batch[middle:])

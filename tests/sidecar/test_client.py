@@ -244,6 +244,25 @@ def test_a_batch_that_is_too_large_is_halved() -> None:
     assert (client.sent, client.dropped) == (4, 1)
 
 
+def test_an_event_that_spoils_its_batch_takes_no_other_with_it(tmp_path: Path) -> None:
+    deep: Any = "bottom"
+    for _ in range(250):
+        deep = [deep]
+    spoilers: list[Any] = ["caf\udce9.txt", deep, "long" * 500_000]
+    with (
+        sidecar(tmp_path, flags=("--gpu", "off", "--host", "off")) as server,
+        client_of(server.url, flush_seconds=60) as client,
+    ):
+        for spoiler in spoilers:
+            for _ in range(10):
+                client.regenerate(app="shop")
+            client.regenerate(app=spoiler)
+        client.close(30)
+        found = read(server.url)
+    assert (client.sent, client.dropped) == (30, 3)
+    assert found.value("inferslo_regenerations_total") == 30
+
+
 def test_a_full_queue_counts_the_drop_and_never_blocks() -> None:
     with client_of(DEAD, queue_size=3, flush_seconds=60) as client:
         for _ in range(10):
