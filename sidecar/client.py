@@ -42,13 +42,13 @@ _DIVISIBLE = frozenset({400, 413})
 
 
 class Common(TypedDict, total=False):
-    """What every event may carry; see docs/events.md. `id` is made if it is not given."""
+    """What every event may carry; see docs/events.md. `id` is made if it is absent or None."""
 
     app: str | None
     model_name: str | None
     tenant: str | None
     sla_class: str | None
-    id: str
+    id: str | None
     time: str | float | None
 
 
@@ -170,8 +170,10 @@ class EventClient:
         if sys.is_finalizing():
             return  # a finaliser calls; the lock may be with a thread that will never run again
         try:
-            # Not a counter: forked children would go on from the same number.
-            event: dict[str, Any] = {"id": os.urandom(16).hex(), **common, **own, "type": type}
+            event: dict[str, Any] = {**common, **own, "type": type}
+            if event.get("id") is None:
+                # Not a counter: forked children would go on from the same number.
+                event["id"] = os.urandom(16).hex()
             # Encoded here, so that the caller may change its values afterwards.
             self._enqueue(json.dumps(event, allow_nan=False))
         except Exception as error:  # noqa: BLE001 - the application must not fail for a counter

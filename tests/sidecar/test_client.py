@@ -143,6 +143,18 @@ def test_every_method_sends_its_event() -> None:
     assert (client.sent, client.dropped) == (6, 0)
 
 
+def test_an_id_of_none_is_made_like_one_that_is_absent() -> None:
+    fake = FakeSidecar(status(503))
+    with fake.serving() as url, client_of(url, flush_seconds=60) as client:
+        client.regenerate(id=None)
+        client.regenerate(id=None)
+        client.close()
+    first, again = ([event["id"] for event in batch] for batch in fake.batches)
+    assert first == again
+    assert None not in first
+    assert len(set(first)) == 2
+
+
 def test_token_and_path_of_the_url_are_used() -> None:
     fake = FakeSidecar()
     with fake.serving() as url, client_of(f"{url}/side/", token="s3cret") as client:
