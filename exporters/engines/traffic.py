@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..exposition import Sample
 from .excess import Restart
 from .series import HTTP_REQUESTS, Found, VllmPage, model_of
 
@@ -34,10 +35,10 @@ class Http:
     """
 
     def __init__(self, page: VllmPage) -> None:
-        samples = page.page.samples(HTTP_REQUESTS)
-        self.seen = bool(samples)
-        inference = [s for s in samples if s.labels.get("handler") in INFERENCE_HANDLERS]
-        by_status = Found(HTTP_REQUESTS, inference).by(lambda s: s.labels.get("status", "")[:1])
+        self.seen = bool(page.page.samples(HTTP_REQUESTS))
+        by_status = Found(HTTP_REQUESTS, inference_responses(page)).by(
+            lambda s: s.labels.get("status", "")[:1]
+        )
         self._counts = {status: math.fsum(counts) for status, counts in by_status.items()}
 
     @property
@@ -83,6 +84,11 @@ class Traffic:
     def refused_streams(self) -> float:
         """2xx that tell of a queue limit; 0 where HTTP is not counted."""
         return max(self.rejected - self.http.failed, 0.0) if self.http else 0.0
+
+
+def inference_responses(page: VllmPage) -> list[Sample]:
+    samples = page.page.samples(HTTP_REQUESTS)
+    return [sample for sample in samples if sample.labels.get("handler") in INFERENCE_HANDLERS]
 
 
 def http_of(page: VllmPage) -> Http | None:

@@ -371,6 +371,40 @@ def test_a_sidecar_that_starts_late_counts_moments_from_then() -> None:
     assert read(*pages, count_first=False)["itl_moment_n_total", "m", "derived"] == 30
 
 
+@pytest.mark.parametrize("handler", ["/health", "/v1/completions"])
+@pytest.mark.parametrize("odd", [99, None])
+def test_an_http_counter_that_falls_or_is_missing_once_is_no_restart_of_a_process_that_lives(
+    handler: str, odd: int | None
+) -> None:
+    pages = []
+    for health in (100, 100, odd, 100, 100):
+        counts = {"/v1/completions": 1500, "/health": 100} | {handler: health}
+        http = [
+            f'http_requests_total{{handler="{name}",method="POST",status="2xx"}} {count}'
+            for name, count in counts.items()
+            if count is not None
+        ]
+        finished = f'vllm:request_success_total{{{LABELS},finished_reason="stop"}} 50'
+        pages.append(page(*itl_page(700), finished, *http))
+    found = read(*pages, count_first=False)
+    assert found["engine_resets_total",] == 0
+    assert found["itl_moment_n_total", "m", "derived"] == 0
+    assert found["requests_total", "m", "aborted", "derived"] == 0
+
+
+def test_statistics_that_fall_while_the_start_time_stays_were_rebuilt_in_place() -> None:
+    found = read(page(*itl_page(100)), page(*itl_page(7)))
+    assert found["engine_resets_total",] == 1
+    assert found["itl_moment_n_total", "m", "derived"] == 107
+
+
+def test_without_a_start_time_only_inference_handlers_tell_a_restart() -> None:
+    for handler, resets in (("/health", 0), ("/v1/completions", 1)):
+        http = f'http_requests_total{{handler="{handler}",method="POST",status="2xx"}}'
+        pages = [page(*itl_page(100, None), f"{http} {count}") for count in (9, 3)]
+        assert read(*pages)["engine_resets_total",] == resets
+
+
 def test_an_engine_that_leaves_the_page_is_no_restart_of_the_others() -> None:
     """Of the 30 observations left, none is new; the other engine's 100 are not given up."""
     lines = {
