@@ -15,6 +15,7 @@ import contextlib
 import http.client
 import json
 import logging
+import math
 import os
 import random
 import sys
@@ -31,7 +32,7 @@ _HTTP_TIMEOUT = 5.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 30.0
 _LONGEST_RETRY_AFTER = 300.0
-_AT_EXIT = 2.0
+_LAST_SECONDS = 2.0  # to send what is queued when nobody has called `close`
 _MAX_BATCH = 1000
 _MAX_ANSWER = 4 << 20
 # The fault is in the body, so sending it again cannot help. All else may pass: a token still to
@@ -66,7 +67,8 @@ class _Answer(NamedTuple):
 
 class EventClient:
     """Queues events and sends them in batches from a background thread. Thread-safe; a forked
-    child starts with an empty queue and zero counts of its own.
+    child starts with an empty queue and zero counts of its own. One that is let go without `close`
+    sends for at most 2 s what is queued, as all do at exit.
 
     url: of the sidecar; queue_size: events kept while the sidecar cannot be reached, newer ones
     are dropped; batch_size: at most 1000; flush_seconds: the longest that an event waits for
@@ -82,45 +84,20 @@ class EventClient:
         batch_size: int = 500,
         flush_seconds: float = 1.0,
     ) -> None:
-        self._url = url
-        self._token = token
-        self._queue_size = queue_size
-        self._batch_size = max(1, min(batch_size, _MAX_BATCH))
-        self._flush_seconds = flush_seconds
-        self._start_over()
-        if hasattr(os, "register_at_fork"):
-            self._register_at_fork()
-
-    def _register_at_fork(self) -> None:
-        # Weak: what is registered there stays until the process ends.
-        reference = weakref.WeakMethod(self._start_over)
-
-        def in_child() -> None:
-            if (start_over := reference()) is not None:
-                start_over()
-
-        os.register_at_fork(after_in_child=in_child)
-
-    def _start_over(self) -> None:
-        # Reentrant, because a signal handler or a finaliser may report an event at any moment.
-        self._changed = threading.Condition(threading.RLock())
-        self._queue: deque[str] = deque()
-        self._thread: threading.Thread | None = None
-        self._closed_at: float | None = None  # monotonic time at which to give up
-        self._fault: str | None = None
-        self._sent = 0
-        self._dropped = 0
-        self._in_hand = 0  # events of the batch that the thread is delivering
+        batch_size = max(1, min(batch_size, _MAX_BATCH))
+        self._sender = _Sender(url, token, queue_size, batch_size, flush_seconds)
+        # Not at exit: `_close_all` is for that.
+        weakref.finalize(self, self._sender.expire, _LAST_SECONDS).atexit = False
 
     @property
     def sent(self) -> int:
         """Events that the sidecar has acknowledged."""
-        return self._sent
+        return self._sender.sent
 
     @property
     def dropped(self) -> int:
         """Events lost: queue full, not JSON, refused, or not acknowledged when `close` gave up."""
-        return self._dropped
+        return self._sender.dropped
 
     def agent_turn(self, outcome: str, **common: Unpack[Common]) -> None:
         """outcome: success, timeout, format_error, tool_error, aborted, error."""
@@ -154,17 +131,7 @@ class EventClient:
 
     def close(self, timeout: float = 5.0) -> None:
         """Sends what is queued, for at most `timeout` seconds; the rest counts as dropped."""
-        with self._changed:
-            self._closed_at = time.monotonic() + timeout
-            self._changed.notify_all()
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout)
-        with self._changed:
-            self._drop(len(self._queue) + self._in_hand, "closed")
-            self._queue.clear()
-            self._in_hand = 0
-        atexit.unregister(self.close)
+        self._sender.close(timeout)
 
     def _put(self, type: str, common: Common, **own: object) -> None:
         if sys.is_finalizing():
@@ -175,16 +142,55 @@ class EventClient:
                 # Not a counter: forked children would go on from the same number.
                 event["id"] = os.urandom(16).hex()
             # Encoded here, so that the caller may change its values afterwards.
-            self._enqueue(json.dumps(event, allow_nan=False))
+            self._sender.put(json.dumps(event, allow_nan=False))
         except Exception as error:  # noqa: BLE001 - the application must not fail for a counter
-            self._drop(1, f"not JSON: {error!r}")
+            self._sender.drop(1, f"not JSON: {error!r}")
 
-    def _enqueue(self, event: str) -> None:
+
+class _Sender:
+    """Queue and thread of a client. Apart from it, because the thread would keep the client alive
+    after the application has let it go."""
+
+    def __init__(
+        self, url: str, token: str | None, queue_size: int, batch_size: int, flush_seconds: float
+    ) -> None:
+        self._url = url
+        self._token = token
+        self._queue_size = queue_size
+        self._batch_size = batch_size
+        self._flush_seconds = flush_seconds
+        self._start_over()
+        if hasattr(os, "register_at_fork"):
+            self._register_at_fork()
+
+    def _register_at_fork(self) -> None:
+        # Weak: what is registered there stays until the process ends.
+        reference = weakref.WeakMethod(self._start_over)
+
+        def in_child() -> None:
+            if (start_over := reference()) is not None:
+                start_over()
+
+        os.register_at_fork(after_in_child=in_child)
+
+    def _start_over(self) -> None:
+        # Reentrant, because a signal handler or a finaliser may report an event at any moment.
+        self._changed = threading.Condition(threading.RLock())
+        self._queue: deque[str] = deque()
+        self._thread: threading.Thread | None = None
+        self._closed_at: float | None = None  # monotonic time at which to give up
+        self._fault: str | None = None
+        self.sent = 0
+        self.dropped = 0
+        self._in_hand = 0  # events of the batch that the thread is delivering
+        _running.discard(self)
+
+    def put(self, event: str) -> None:
         with self._changed:
             if self._closed_at is not None:
-                return self._drop(1, "closed")
+                return self.drop(1, "closed")
             if len(self._queue) >= self._queue_size:
-                return self._drop(1, "queue full")
+                return self.drop(1, "queue full")
             if self._thread is None:
                 self._start()
             self._queue.append(event)
@@ -197,23 +203,46 @@ class EventClient:
         if self._thread is not None:
             return  # a signal handler came first; none can run between this test and the next line
         self._thread = thread
+        _running.add(self)
         try:
             thread.start()
         except RuntimeError:  # no more threads can be had; the next event tries again
             self._thread = None
+            _running.discard(self)
             raise
-        atexit.register(self.close, _AT_EXIT)
 
-    def _drop(self, count: int, reason: str) -> None:
+    def expire(self, timeout: float) -> None:
+        """Takes no more events; the thread sends what is queued, for at most `timeout` seconds."""
         with self._changed:
-            before, self._dropped = self._dropped, self._dropped + count
+            # Never later than before: what `close` has counted as dropped is not tried again.
+            self._closed_at = min(self._closed_at or math.inf, time.monotonic() + timeout)
+            self._changed.notify_all()
+
+    def close(self, timeout: float) -> None:
+        """Waits until all is sent, for at most `timeout` seconds, and counts the rest as dropped."""
+        self.expire(timeout)
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        with self._changed:
+            self.drop(len(self._queue) + self._in_hand, "closed")
+            self._queue.clear()
+            self._in_hand = 0
+
+    def drop(self, count: int, reason: str) -> None:
+        with self._changed:
+            before, self.dropped = self.dropped, self.dropped + count
         # One line at 1, 2, 4, 8, … so that a lasting fault does not flood the log.
-        if self._dropped.bit_length() > before.bit_length():
-            _log.warning("%d events dropped so far, the last: %s", self._dropped, reason)
+        if self.dropped.bit_length() > before.bit_length():
+            _log.warning("%d events dropped so far, the last: %s", self.dropped, reason)
 
     def _run(self) -> None:
         while batch := self._take():
             self._deliver(batch)
+        _running.discard(self)
 
     def _take(self) -> list[str]:
         """The next batch; empty once closed and drained."""
@@ -223,6 +252,8 @@ class EventClient:
                 lambda: len(self._queue) >= self._batch_size or self._closed_at is not None,
                 self._flush_seconds,
             )
+            if self._closed_at is not None and time.monotonic() >= self._closed_at:
+                self._give_up()
             self._in_hand = min(len(self._queue), self._batch_size)
             return [self._queue.popleft() for _ in range(self._in_hand)]
 
@@ -278,8 +309,8 @@ class EventClient:
         with self._changed:
             if self._in_hand:
                 self._in_hand -= sent + dropped
-                self._sent += sent
-                self._drop(dropped, reason)
+                self.sent += sent
+                self.drop(dropped, reason)
 
     def _pause(self, seconds: float) -> bool:
         """Waits, or until close is called; False once its time is up."""
@@ -297,6 +328,20 @@ class EventClient:
         elif self._fault and not fault:
             _log.info("events are sent to %s again", self._url)
         self._fault = fault
+
+
+_running: set[_Sender] = set()
+
+
+@atexit.register
+def _close_all() -> None:
+    # All are told first, so that many clients together take no longer than one.
+    give_up = time.monotonic() + _LAST_SECONDS
+    senders = list(_running)
+    for sender in senders:
+        sender.expire(_LAST_SECONDS)
+    for sender in senders:
+        sender.close(max(0.0, give_up - time.monotonic()))
 
 
 def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:

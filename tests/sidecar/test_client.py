@@ -314,10 +314,10 @@ def test_a_server_that_never_answers_does_not_hold_close() -> None:
         with connection:
             client.regenerate()
             client.close(0.05)
-            assert client._thread is not None
-            assert client._thread.is_alive()
+            assert client._sender._thread is not None
+            assert client._sender._thread.is_alive()
             assert (client.sent, client.dropped) == (0, 2)
-        client._thread.join()
+        client._sender._thread.join()
         assert (client.sent, client.dropped) == (0, 2)
 
 
@@ -372,7 +372,7 @@ def test_after_close_events_are_dropped() -> None:
 
 def test_an_event_reported_while_another_is_being_queued_does_not_lock_up() -> None:
     """As from a signal handler or a finaliser, which may run at any moment."""
-    with client_of(DEAD) as client, client._changed:
+    with client_of(DEAD) as client, client._sender._changed:
         client.regenerate()
 
 
@@ -419,6 +419,29 @@ def test_a_client_that_never_sent_can_be_collected() -> None:
     del client
     gc.collect()
     assert reference() is None
+
+
+def test_a_client_let_go_without_close_sends_what_is_queued_and_ends_its_thread() -> None:
+    fake = FakeSidecar()
+    with fake.serving() as url:
+        client = EventClient(url, flush_seconds=60)
+        client.regenerate()
+        (thread,) = (one for one in threading.enumerate() if one.name == "inferslo-events")
+        del client
+        gc.collect()
+        until(lambda: not thread.is_alive())
+    assert len(fake.batches) == 1
+
+
+def test_a_client_let_go_while_nobody_listens_gives_up(caplog: pytest.LogCaptureFixture) -> None:
+    client = EventClient(DEAD, flush_seconds=60, batch_size=1)
+    for _ in range(3):
+        client.regenerate()
+    (thread,) = (one for one in threading.enumerate() if one.name == "inferslo-events")
+    del client
+    gc.collect()
+    until(lambda: not thread.is_alive())
+    assert "3 events dropped so far, the last: closed" in caplog.text
 
 
 def run(code: str, url: str, **environment: str) -> str:
@@ -491,6 +514,27 @@ client.regenerate()
     assert len(fake.batches) == 1
 
 
+def test_at_exit_all_clients_have_one_deadline_together() -> None:
+    """Each client's last chance to send begins before the first one's is over."""
+    code = """
+import atexit, sys, time
+from inferslo.sidecar import client
+
+ends = []
+real = client._Sender.close
+def close(sender, timeout):
+    ends.append(time.monotonic() + timeout)
+    real(sender, timeout)
+client._Sender.close = close
+clients = [client.EventClient(sys.argv[1]) for _ in range(4)]
+for one in clients:
+    one.regenerate()
+client._close_all()
+print(len(ends), max(ends) - min(ends) < 2.0, [one.dropped for one in clients])
+"""
+    assert run(code, DEAD) == "4 True [1, 1, 1, 1]\n"
+
+
 def test_events_reported_while_the_interpreter_exits_raise_nothing() -> None:
     code = """
 import atexit, sys
@@ -517,7 +561,7 @@ import os, sys
 from inferslo.sidecar.client import EventClient
 client = EventClient(sys.argv[1], flush_seconds=60)
 client.regenerate(app="parent")
-with client._changed:  # the lock is held at the fork, as it may be
+with client._sender._changed:  # the lock is held at the fork, as it may be
     child = os.fork()
 if not child:
     client.regenerate(app="child")
