@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from ..exporters.reading import FatalSourceError, InfersloError
 from .errors import SettingsError, StartError
+from .printable import printable_lines
 from .settings.load import Loaded, load_target
 from .settings.model import Settings
 from .settings.options import with_settings
@@ -84,7 +85,7 @@ def _fail(code: int, *problems: str) -> int:
         typer.style("inferslo: error:", fg="red", bold=True) if coloured else "inferslo: error:"
     )
     for problem in problems:
-        typer.echo(f"{prefix} {problem}", err=True)
+        typer.echo(f"{prefix} {printable_lines(problem)}", err=True)
     return code
 
 

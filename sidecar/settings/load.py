@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,19 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import EnvSettingsSource
 
 from ..errors import SettingsError
+from ..printable import printable
 from .model import ENV_PREFIX, FIELDS, Settings, contradictions, flag, variable
 from .targets import Engine, Target
-from .values import closest
+from .values import closest, read_small
 
 CONFIG_FLAG = "--config"
 CONFIG_VARIABLE = ENV_PREFIX + "CONFIG"
 # What Kubernetes sets in every pod for a Service named "inferslo" (or "inferslo-…").
 _SERVICE_VARIABLE = re.compile(r".*_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
+_MAX_FILE_BYTES = 256 << 10
+_MAX_DEPTH = 20
+_MAX_SCALAR = 2048  # characters of one key or value
+_MAX_LINE = 1000  # characters of one problem
 
 _Path = tuple[str | int, ...]
 
@@ -57,16 +62,16 @@ def load(flags: Mapping[str, Any], config: Path | None = None) -> Loaded:
         **{name: variable(name) for name in environment},
         **{name: flag(name) for name in flags},
     }
-    problems = [*file.problems, *_unknown_variables()]
+    problems = [*file.problems, *_unknown_variables(), *_no_text(environment, flags)]
     try:
         settings = Settings(**{**file.values, **environment, **flags})
     except ValidationError as error:
-        raise SettingsError([*problems, *_explain(error, file, origins)]) from None
+        raise _error([*problems, *_explain(error, file, origins)]) from None
     for names, what in contradictions(settings):
         set_by = [f"{name} ({origins[name]})" if name in origins else name for name in names]
         problems.append(f"{' and '.join(set_by)}: {what}")
     if problems:
-        raise SettingsError(problems)
+        raise _error(problems)
     return Loaded(settings, origins)
 
 
@@ -75,7 +80,17 @@ def load_target(values: Mapping[str, str | None], origins: Mapping[str, str]) ->
     try:
         return Target.model_validate({k: v for k, v in values.items() if v is not None})
     except ValidationError as error:
-        raise SettingsError(list(_explain(error, _File(), origins))) from None
+        raise _error(_explain(error, _File(), origins)) from None
+
+
+def _error(problems: Iterable[str]) -> SettingsError:
+    return SettingsError([_line(problem) for problem in problems])
+
+
+def _line(problem: str) -> str:
+    """One line that can be read, whatever the values in it hold."""
+    line, half = printable(problem), _MAX_LINE // 2
+    return line if len(line) <= _MAX_LINE else f"{line[:half]} … {line[-half:]}"
 
 
 def _config_of_environment() -> Path | None:
@@ -90,6 +105,21 @@ def _unknown_variables() -> Iterator[str]:
             continue
         if not _SERVICE_VARIABLE.fullmatch(name):
             yield f"{name} is not a setting{closest(name, known)}"
+
+
+def _no_text(environment: Mapping[str, Any], flags: Mapping[str, Any]) -> Iterator[str]:
+    for values, name_of in ((environment, variable), (flags, flag)):
+        for name, value in values.items():
+            if any(map(_is_no_text, [value] if isinstance(value, str) else value)):
+                yield f"{name_of(name)}: {_NO_TEXT}"
+
+
+_NO_TEXT = "this is not UTF-8 text"
+
+
+def _is_no_text(text: str) -> bool:
+    """Bytes that are not UTF-8 become lone surrogates; no path may hold a NUL."""
+    return re.search("[\0\ud800-\udfff]", text) is not None
 
 
 # --- faults of values ----------------------------------------------------------------------------
@@ -136,10 +166,14 @@ def _read(path: Path | None) -> _File:
     if path is None:
         return file
     try:
-        with path.open(encoding="utf-8") as text:
-            _parse(yaml.SafeLoader(text), str(path), file)
-    except OSError as error:
-        file.problems.append(f"{path} cannot be read: {error.strerror}")
+        body = read_small(path, _MAX_FILE_BYTES)
+    except ValueError as error:
+        file.problems.append(str(error))
+        return file
+    try:
+        _parse(_Loader(body.decode()), str(path), file)
+    except _RefusedError as error:
+        file.problems.append(f"{_place_of(error.mark, str(path))}: {error.problem}")
     except yaml.MarkedYAMLError as error:
         place = _place_of(error.problem_mark, str(path)) if error.problem_mark else path
         file.problems.append(f"{place}: this is not YAML: {error.problem}")
@@ -148,35 +182,69 @@ def _read(path: Path | None) -> _File:
     return file
 
 
+class _RefusedError(Exception):
+    """YAML that settings never need; an attacker's file does."""
+
+    def __init__(self, mark: yaml.Mark, problem: str) -> None:
+        super().__init__(problem)
+        self.mark, self.problem = mark, problem
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses what grows without bound (aliases, depth) and what is no setting."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]  # its stub lacks types
+        problem = self._refusal(
+            event, is_key=isinstance(parent, yaml.MappingNode) and index is None
+        )
+        if problem:
+            raise _RefusedError(event.start_mark, problem)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _refusal(self, event: yaml.Event, *, is_key: bool) -> str | None:
+        if isinstance(event, yaml.AliasEvent):
+            return "aliases are not read: write the value again"
+        if not isinstance(event, yaml.ScalarEvent):
+            if is_key:
+                return "a key is one word"
+            return "this is nested too deep" if self._depth >= _MAX_DEPTH else None
+        if len(event.value) > _MAX_SCALAR:
+            return f"this is longer than {_MAX_SCALAR} characters"
+        return _NO_TEXT if _is_no_text(event.value) else None
+
+
 def _parse(loader: yaml.SafeLoader, path: str, file: _File) -> None:
     root = loader.get_single_node()
     if root is None:
         return
-    if not isinstance(root, yaml.MappingNode):
+    if not isinstance(root, yaml.MappingNode) or root.tag != "tag:yaml.org,2002:map":
         place = _place_of(root.start_mark, path)
         file.problems.append(f"{place}: settings are expected, one KEY: VALUE a line")
         return
-    _note_places(root, (), path, file, seen=set())
+    _note_places(root, (), path, file)
     values = loader.construct_document(root)
     # A key without a value is not set, as an empty variable is not.
     file.values = {str(key): value for key, value in values.items() if value is not None}
 
 
-def _note_places(node: yaml.Node, at: _Path, path: str, file: _File, seen: set[int]) -> None:
-    if id(node) in seen:  # an alias, perhaps of a node that it is in
-        return
-    seen.add(id(node))
+def _note_places(node: yaml.Node, at: _Path, path: str, file: _File) -> None:
     file.places.setdefault(at, _place_of(node.start_mark, path))
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _note_places(item, (*at, index), path, file, seen)
+            _note_places(item, (*at, index), path, file)
     elif isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             child, place = (*at, key.value), _place_of(key.start_mark, path)
             if child in file.places:
                 file.problems.append(f"{place}: {key.value} is set twice: remove one")
             file.places[child] = place
-            _note_places(value, child, path, file, seen)
+            _note_places(value, child, path, file)
 
 
 def _place_of(mark: yaml.Mark, path: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
 import ssl
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, ByteSize
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_MAX_TOKEN_BYTES = 64 << 10
+_MAX_CA_BYTES = 16 << 20
 _NUMBER_AND_UNIT = r"(\d+(?:\.\d+)?)(ms|s|m|h)"
 
 
@@ -91,16 +95,29 @@ def _expanded(path: Path) -> Path:
         raise ValueError(f"{path}: there is no such home folder") from None
 
 
-def _readable(path: Path) -> Path:
-    path = _expanded(path)
+def read_small(path: Path, most: int) -> bytes:
+    """What a regular file of at most `most` bytes holds. Raises ValueError.
+
+    A pipe may block for ever and a device may never end.
+    """
     try:
-        path.open("rb").close()
+        with open(path, "rb", opener=_open_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError(f"{path} is a pipe or device: a file is expected")
+            body = file.read(most + 1)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    return path
+    if len(body) > most:
+        raise ValueError(f"{path} is larger than {format_size(most)}: is it the right file?")
+    return body
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _certificates(path: Path) -> Path:
+    read_small(path, _MAX_CA_BYTES)
     try:
         ssl.create_default_context(cafile=path)
     except ssl.SSLError:
@@ -122,9 +139,7 @@ def _token(path: Path) -> Path:
 def read_token(path: Path) -> str:
     """The bearer token in a file, white space around it left out. Raises ValueError."""
     try:
-        token = path.read_text(encoding="ascii").strip()
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        token = read_small(path, _MAX_TOKEN_BYTES).decode("ascii").strip()
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not a token: it holds other than ASCII") from None
     if not token or not token.isprintable():
@@ -182,8 +197,8 @@ Size = Annotated[ByteSize, Metavar("SIZE")]
 OnOff = Annotated[bool, Metavar("on|off")]
 AutoOnOff = Annotated[Literal["auto", "on", "off"], BeforeValidator(_word), Metavar("auto|on|off")]
 Address = Annotated[str, BeforeValidator(str), AfterValidator(_address), Metavar("HOST:PORT")]
-CaFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_certificates), Metavar("FILE")]
-TokenFile = Annotated[Path, AfterValidator(_readable), AfterValidator(_token), Metavar("FILE")]
+CaFile = Annotated[Path, AfterValidator(_expanded), AfterValidator(_certificates), Metavar("FILE")]
+TokenFile = Annotated[Path, AfterValidator(_expanded), AfterValidator(_token), Metavar("FILE")]
 Folder = Annotated[Path, AfterValidator(_folder), Metavar("FOLDER")]
 NewFile = Annotated[Path, AfterValidator(_expanded), Metavar("FILE")]
 Name = Annotated[str, AfterValidator(_name)]

@@ -323,10 +323,19 @@ def test_all_faults_of_all_origins_are_told_together(monkeypatch: pytest.MonkeyP
     [
         ("a: [1\n", "c.yaml:2:1: this is not YAML: expected ',' or ']', but got '<stream end>'"),
         ("- 1\n", "c.yaml:1:1: settings are expected, one KEY: VALUE a line"),
-        ("a: *b\n", "c.yaml:1:4: this is not YAML: found undefined alias 'b'"),
+        ("a: &b [1]\nc: *b\n", "c.yaml:2:4: aliases are not read: write the value again"),
         ("listen: \x01\n", "c.yaml: this is not YAML: unacceptable character #x0001"),
         ("listen: 2026-13-45\n", "c.yaml: this is not YAML: month must be in 1..12"),
-        ("a: &x [*x]\n", "c.yaml:1:1: a: no such setting"),
+        ("a: &x [*x]\n", "c.yaml:1:8: aliases are not read: write the value again"),
+        ("? [a, b]\n: 1\n", "c.yaml:1:3: a key is one word"),
+        ("? {a: b}\n: 1\n", "c.yaml:1:3: a key is one word"),
+        ("!!set {listen}\n", "c.yaml:1:1: settings are expected, one KEY: VALUE a line"),
+        ("engines: " + "[" * 5000, "c.yaml:1:29: this is nested too deep"),
+        ('engines: ["\\ud800"]\n', "c.yaml:1:11: this is not UTF-8 text"),
+        ('events_journal: "/tmp/a\\0b"\n', "c.yaml:1:17: this is not UTF-8 text"),
+        (f"listen: {'x' * 9999}\n", "c.yaml:1:9: this is longer than 2048 characters"),
+        ('"po\\nll\\e[31m": 1\n', r"c.yaml:1:1: po\nll\x1b[31m: no such setting"),
+        ("# " + "x" * (256 << 10), "c.yaml is larger than 256KiB: is it the right file?"),
         ("1: 2\n", "c.yaml:1:1: 1: no such setting"),
         ("engines: 5\n", 'c.yaml:1:1: engines: "5": input should be a valid tuple'),
         ("engines: [5]\n", "c.yaml:1:11: engines.0: "),
@@ -350,6 +359,25 @@ def test_a_file_that_cannot_be_read(place: Path) -> None:
         with pytest.raises(SettingsError) as caught:
             load({}, path)
         assert caught.value.problems[0].startswith(complaint)
+
+
+def test_text_that_is_not_utf_8_is_refused_in_every_origin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("INFERSLO_ENGINES", "http://a\udcff")
+
+    assert problems({"events_journal": "/tmp/\udcff"})[:2] == [
+        "INFERSLO_ENGINES: this is not UTF-8 text",
+        "--events-journal: this is not UTF-8 text",
+    ]
+
+
+def test_a_long_value_does_not_bury_what_is_wrong_with_it() -> None:
+    [problem] = problems({"listen": "x" * 9999})
+
+    assert len(problem) < 1100
+    assert problem.startswith("--listen: ")
+    assert problem.endswith("write HOST:PORT, as in 127.0.0.1:9400")
 
 
 def test_an_empty_file_sets_nothing() -> None:
