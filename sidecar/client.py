@@ -144,7 +144,7 @@ class EventClient:
             # Encoded here, so that the caller may change its values afterwards.
             self._sender.put(json.dumps(event, allow_nan=False))
         except Exception as error:  # noqa: BLE001 - the application must not fail for a counter
-            self._sender.drop(1, f"not JSON: {error!r}")
+            self._sender.drop(1, f"not JSON: {_told(error)}")
 
 
 class _Sender:
@@ -219,7 +219,7 @@ class _Sender:
             self._changed.notify_all()
 
     def close(self, timeout: float) -> None:
-        """Waits until all is sent, for at most `timeout` seconds, and counts the rest as dropped."""
+        """Waits at most `timeout` seconds until all is sent; the rest counts as dropped."""
         self.expire(timeout)
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -279,9 +279,9 @@ class _Sender:
     def _post(self, batch: list[str]) -> _Answer:
         body = f'{{"events":[{",".join(batch)}]}}'.encode()
         headers = {"Content-Type": "application/json"}
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token}"
         try:
+            if self._token is not None:
+                headers["Authorization"] = f"Bearer {self._token}"
             connection, path = _connection(self._url)
             with contextlib.closing(connection):
                 connection.request("POST", path, body, headers)
@@ -289,7 +289,7 @@ class _Sender:
                 text = response.read(_MAX_ANSWER).decode(errors="replace")
                 return _Answer(response.status, _seconds(response.headers["Retry-After"]), text)
         except Exception as error:  # noqa: BLE001 - the thread must outlive any fault
-            return _Answer(0, 0.0, repr(error))
+            return _Answer(0, 0.0, _told(error))
 
     def _understood(self, size: int, text: str) -> bool:
         """Counts what became of a batch; False if the answer is not one of a sidecar."""
@@ -360,3 +360,11 @@ def _seconds(retry_after: str | None) -> float:
         return min(max(float(retry_after or 0), 0.0), _LONGEST_RETRY_AFTER)
     except ValueError:
         return 0.0
+
+
+def _told(error: Exception) -> str:
+    """In words, and short; an exception of the application's own values may fail even at that."""
+    try:
+        return repr(error)[:300]
+    except Exception:  # noqa: BLE001 - see above
+        return type(error).__name__

@@ -342,6 +342,40 @@ def test_values_that_cannot_be_sent_are_dropped_and_counted() -> None:
         assert client.dropped == len(values)
 
 
+class UntellableError(Exception):
+    def __repr__(self) -> str:
+        raise self
+
+
+class Hostile(dict[str, str]):
+    def items(self) -> Any:
+        raise UntellableError
+
+    def __str__(self) -> str:
+        raise UntellableError
+
+
+def test_a_value_whose_fault_cannot_be_told_is_dropped_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    value: Any = Hostile(key="value")
+    with client_of(DEAD) as client:
+        client.regenerate(app=value)
+        assert client.dropped == 1
+    assert "not JSON: UntellableError" in caplog.text
+
+
+def test_a_token_whose_fault_cannot_be_told_does_not_end_the_thread(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    token: Any = Hostile()
+    with client_of(DEAD, token=token) as client:
+        client.regenerate()
+        until(lambda: "trying again: UntellableError" in caplog.text)
+        client.close(0)
+    assert client.dropped == 1
+
+
 def test_a_key_that_no_event_has_is_the_sidecars_to_refuse() -> None:
     fake = FakeSidecar()
     keywords: dict[str, Any] = {"ap": "shop", "type": "session"}
