@@ -8,6 +8,8 @@ own. The protocol itself is h11's.
 
 from __future__ import annotations
 
+import re
+import select
 import socket
 import ssl
 import time
@@ -27,6 +29,8 @@ MAX_REDIRECTS = 3
 # Naming OpenMetrics here, with whatever preference, makes prometheus_client answer in it.
 _ACCEPT = b"text/plain;version=0.0.4, */*;q=0.1"
 _CHUNK = 65536
+_MAX_TARGET = 2000  # characters of a redirect's target
+_SHOWN = 200  # characters of what a server told, in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,22 +151,24 @@ class HttpFetcher:
             self._keep_or_close(connection, url.netloc, keep)
 
     def _send(self, connection: _Connection, url: SplitResult, ends: float) -> None:
-        headers = [
-            (b"Host", url.netloc.rpartition("@")[2].encode("idna")),
-            (b"Accept", _ACCEPT),
-            (b"Accept-Encoding", b"gzip"),
-            (b"User-Agent", f"inferslo/{version('inferslo')}".encode()),
-        ]
-        token = self._bearer_token() if callable(self._bearer_token) else self._bearer_token
-        if token:
-            headers.append((b"Authorization", b"Bearer " + token.encode()))
-        target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        request = h11.Request(method="GET", target=target, headers=headers)
+        request = self._request(url)
         connection.sock.settimeout(self._left(ends))
         connection.sock.sendall(
             (connection.http.send(request) or b"")
             + (connection.http.send(h11.EndOfMessage()) or b"")
         )
+
+    def _request(self, url: SplitResult) -> h11.Request:
+        token = self._bearer_token() if callable(self._bearer_token) else self._bearer_token
+        target = (url.path or "/") + (f"?{url.query}" if url.query else "")
+        try:
+            return h11.Request(method="GET", target=target, headers=_headers(url, token))
+        except (UnicodeError, h11.LocalProtocolError):  # whose text may hold the token
+            raise SourceError(
+                ErrorKind.REFUSED,
+                f"{_shown(url.geturl())} cannot be asked for: percent-encode what is not printable"
+                " ASCII, and check the host",
+            ) from None
 
     def _receive(self, connection: _Connection, url: SplitResult, ends: float) -> _Answer:
         answer = _Answer(0, {}, b"")
@@ -207,7 +213,7 @@ class HttpFetcher:
         kept, self._kept = self._kept, None
         if kept is None:
             return None
-        if kept[0] == netloc:
+        if kept[0] == netloc and _is_quiet(kept[1]):
             return kept[1]
         kept[1].sock.close()
         return None
@@ -290,7 +296,9 @@ class HttpFetcher:
         if encoding == "identity":
             return answer.body
         if encoding not in ("gzip", "x-gzip", "deflate"):
-            raise SourceError(ErrorKind.NOT_METRICS, f"{url} is encoded as {encoding}, unasked")
+            raise SourceError(
+                ErrorKind.NOT_METRICS, f"{url} is encoded as {_shown(encoding)}, unasked"
+            )
         body, packed = b"", answer.body
         while packed:  # gzip data may have several members
             decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
@@ -306,13 +314,49 @@ class HttpFetcher:
         return body
 
 
+def _headers(url: SplitResult, token: str | None) -> list[tuple[bytes, bytes]]:
+    headers = [
+        (b"Host", url.netloc.rpartition("@")[2].encode("idna")),
+        (b"Accept", _ACCEPT),
+        (b"Accept-Encoding", b"gzip"),
+        (b"User-Agent", f"inferslo/{version('inferslo')}".encode()),
+    ]
+    if token:
+        headers.append((b"Authorization", b"Bearer " + token.encode()))
+    return headers
+
+
+def _is_quiet(connection: _Connection) -> bool:
+    """Whether nothing lies unread: an answer that nobody asked for would be taken for the next."""
+    unread = select.poll()
+    unread.register(connection.sock, select.POLLIN)
+    return not connection.http.trailing_data[0] and not unread.poll(0)
+
+
+def _shown(text: str) -> str:
+    """What a server told, as one short line of ASCII."""
+    told = ascii(text)[1:-1]
+    return told if len(told) <= _SHOWN else told[:_SHOWN] + "..."
+
+
 def _redirected(url: str, answer: _Answer) -> str:
     location = answer.headers.get("location", "")
-    target = urljoin(url, location)
-    if urlsplit(target)[:2] != urlsplit(url)[:2]:
+    try:
+        target = urljoin(url, location)
+        elsewhere = urlsplit(target)[:2] != urlsplit(url)[:2]
+    except ValueError:
+        target, elsewhere = location, True
+    if elsewhere:
         raise SourceError(
             ErrorKind.REDIRECT,
-            f"{url} redirects to {target}; not followed. Name that URL if it is the right one.",
+            f"{url} redirects to {_shown(target)}; not followed. Name that URL if it is the right"
+            " one.",
+        )
+    if len(target) > _MAX_TARGET or not re.fullmatch("[!-~]+", target):
+        raise SourceError(
+            ErrorKind.REDIRECT,
+            f"{url} redirects to {_shown(target)}; not followed: it is no URL of printable ASCII"
+            f" and at most {_MAX_TARGET} characters",
         )
     return target
 
@@ -320,4 +364,4 @@ def _redirected(url: str, answer: _Answer) -> str:
 def _protocol_error(url: SplitResult, error: h11.RemoteProtocolError) -> tuple[ErrorKind, str]:
     if "closed connection" in str(error):
         return ErrorKind.TRUNCATED, f"{url.geturl()}: the server closed before the end of the page"
-    return ErrorKind.NOT_METRICS, f"{url.geturl()} does not speak HTTP: {error}"
+    return ErrorKind.NOT_METRICS, f"{url.geturl()} does not speak HTTP: {_shown(str(error))}"

@@ -209,6 +209,68 @@ def test_the_connection_is_kept_between_two_reads_and_made_anew_when_it_was_clos
     assert len(accepted) == 2
 
 
+@pytest.mark.parametrize("length", [4, 65_494])
+def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(
+    length: int, fetcher: Make
+) -> None:
+    """Of the longer one the first read of the socket ends where the surplus begins."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length
+    surplus = _OK.replace(b"x 1", b"old")
+    with raw_server(head + b"x" * length + surplus * 2, answers=3) as url:
+        one = fetcher()
+        bodies = [one.get(url).body for _ in range(3)]
+        one.close()
+
+    assert bodies == [b"x" * length] * 3
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "/métrics".encode(),
+        b"/m\xe9",
+        b"/a b",
+        b"/a\x7fb",
+        b"http://[::1",
+        b"http://127.0.0.1:99999/",
+        b"http://x/\xc2\x9b31m",
+        b"/" + b"a" * 15_000,
+    ],
+)
+def test_a_redirect_to_no_url_is_an_error_of_one_short_line(location: bytes, fetcher: Make) -> None:
+    answer = b"HTTP/1.1 302 F\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
+    with raw_server(answer) as url:
+        error = failure(fetcher(), url)
+
+    assert error.kind is ErrorKind.REDIRECT
+    assert error.detail.isascii()
+    assert error.detail.isprintable()
+    assert len(error.detail) < 500
+
+
+@pytest.mark.parametrize("path", ["é", "\x1b", "a b", "\ud800"])
+def test_a_url_that_cannot_be_asked_for_is_an_error_without_the_token(
+    path: str, fetcher: Make
+) -> None:
+    with raw_server(_OK) as url:
+        error = failure(fetcher(bearer_token="s3cret"), f"{url}/{path}")
+
+    assert error.kind is ErrorKind.REFUSED
+    assert "percent-encode" in error.detail
+    assert "s3cret" not in error.detail
+    assert error.detail.isprintable()
+
+
+def test_an_encoding_or_a_first_line_of_a_server_is_told_in_short(fetcher: Make) -> None:
+    odd = b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: 1\r\n\r\nx"
+    for answer in (odd % (b"\xc2\x9b" * 5000), b"SSH-" + b"\xff" * 9000 + b"\r\n\r\n"):
+        with raw_server(answer) as url:
+            error = failure(fetcher(), url)
+        assert error.kind is ErrorKind.NOT_METRICS
+        assert error.detail.isprintable()
+        assert len(error.detail) < 500
+
+
 def test_the_bearer_token_is_sent(fetcher: Make) -> None:
     requests: list[bytes] = []
     with raw_server(_OK, requests=requests) as url:
@@ -271,7 +333,10 @@ class raw_server:  # noqa: N801 - reads as a context manager
             self._accepted.append(peer[1])
             with connection:
                 for _ in range(self._answers):
-                    self._requests.append(connection.recv(65536))
+                    try:
+                        self._requests.append(connection.recv(65536))
+                    except ConnectionResetError:
+                        break  # the client left something unread
                     self._reply(connection)
 
     def _reply(self, connection: socket.socket) -> None:
