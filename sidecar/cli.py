@@ -193,19 +193,20 @@ def _read(
     read = _page(source, token_file, ca_file)
     if as_json:
         typer.echo(form.as_json(read))
-    elif explain:
-        typer.echo(form.as_explained_text(read), nl=False)
-    else:
-        typer.echo(form.as_text(read), nl=False)
+        return OK
+    text = form.as_explained_text(read) if explain else form.as_text(read)
+    # A terminal obeys what labels hold; what scripts read stays as at /metrics,
+    # from which typer.echo would take some escapes.
+    sys.stdout.write(printable_lines(text) if sys.stdout.isatty() else text)
     return OK
 
 
 def _page(source: str, token_file: str | None, ca_file: str | None) -> Interpretation:
     from ..exporters.http import HttpFetcher
-    from .interpret import interpret_file, interpret_page, interpret_url
+    from .interpret import MAX_FILE_BYTES, interpret_file, interpret_page, interpret_url
 
     if source == "-":
-        return interpret_page("stdin", sys.stdin.buffer.read())
+        return interpret_page("stdin", sys.stdin.buffer.read(MAX_FILE_BYTES + 1))
     if "://" not in source:
         return interpret_file(Path(source))
     values = {"url": source, "bearer_token_file": token_file, "ca_file": ca_file}

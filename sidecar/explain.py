@@ -9,6 +9,7 @@ from typing import Any
 
 from ..exporters.reading import Histogram, Point
 from .interpret import Interpretation
+from .printable import printable
 from .publisher import render
 
 
@@ -25,7 +26,7 @@ def as_explained_text(read: Interpretation) -> str:
     if read.observation.gaps:
         missing = [(gap.signal, gap.reason, gap.remedy) for gap in read.observation.gaps]
         lines += ["", *_columns([("missing", "why", "what to do"), *missing])]
-    return as_text(read) + "".join(f"# {line}".rstrip() + "\n" for line in lines)
+    return as_text(read) + "".join(f"# {printable(line)}".rstrip() + "\n" for line in lines)
 
 
 def as_json(read: Interpretation) -> str:

@@ -12,6 +12,7 @@ from ..exporters.gateways.litellm import LiteLlm, is_litellm
 from ..exporters.http import Fetcher, Response
 from ..exporters.reading import ErrorKind, Observation, SourceError
 from .errors import StartError
+from .printable import printable
 from .settings.targets import Target
 
 LITELLM = "litellm"
@@ -56,7 +57,7 @@ def interpret_url(target: Target, fetcher: Fetcher) -> Interpretation:
 
 
 def interpret_file(path: Path) -> Interpretation:
-    """Raises SourceError, and StartError if the file cannot be read."""
+    """Raises SourceError, and StartError if the file cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             body = file.read(MAX_FILE_BYTES + 1)
@@ -64,16 +65,16 @@ def interpret_file(path: Path) -> Interpretation:
         raise StartError(
             f"{path} cannot be read: {error.strerror}; a URL begins with http://"
         ) from None
-    if len(body) > MAX_FILE_BYTES:
-        raise StartError(f"{path} is larger than {MAX_FILE_BYTES} bytes: is it a metrics page?")
-    return interpret_page(path.name, body)
+    return interpret_page(printable(path.name), body)
 
 
 def interpret_page(name: str, body: bytes) -> Interpretation:
     """A page that lies here, so that its server cannot be asked for its version.
 
-    Raises SourceError.
+    Raises SourceError, and StartError if it is larger than MAX_FILE_BYTES.
     """
+    if len(body) > MAX_FILE_BYTES:
+        raise StartError(f"{name} is larger than {MAX_FILE_BYTES} bytes: is it a metrics page?")
     page = parse(body)
     if is_litellm(page):
         return _litellm(name, page)

@@ -12,6 +12,7 @@ from ..exporters.reading import InfersloError
 from .discovery import USUAL_PORTS, Answer, discover
 from .errors import StartError
 from .interpret import LITELLM
+from .printable import printable
 from .settings.model import Settings
 from .settings.targets import Engine, Target
 
@@ -44,7 +45,7 @@ def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
         ports = tuple(ports)
         found = _search(ports)
         for answer in found:
-            typer.echo(_sentence(answer))
+            typer.echo(printable(_sentence(answer)))
         settings = _watching(settings, found)
         if not settings.engines and not settings.litellm:
             raise NothingFoundError(_NOTHING.format(ports=", ".join(map(str, ports))))

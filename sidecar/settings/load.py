@@ -62,7 +62,9 @@ def load(flags: Mapping[str, Any], config: Path | None = None) -> Loaded:
         **{name: variable(name) for name in environment},
         **{name: flag(name) for name in flags},
     }
-    problems = [*file.problems, *_unknown_variables(), *_no_text(environment, flags)]
+    _require_text({variable(name): value for name, value in environment.items()})
+    _require_text({flag(name): value for name, value in flags.items()})
+    problems = [*file.problems, *_unknown_variables()]
     try:
         settings = Settings(**{**file.values, **environment, **flags})
     except ValidationError as error:
@@ -77,8 +79,10 @@ def load(flags: Mapping[str, Any], config: Path | None = None) -> Loaded:
 
 def load_target(values: Mapping[str, str | None], origins: Mapping[str, str]) -> Target:
     """One target from flags. origins: field → what to call it. Raises SettingsError."""
+    given = {name: value for name, value in values.items() if value is not None}
+    _require_text({origins[name]: value for name, value in given.items()})
     try:
-        return Target.model_validate({k: v for k, v in values.items() if v is not None})
+        return Target.model_validate(given)
     except ValidationError as error:
         raise _error(_explain(error, _File(), origins)) from None
 
@@ -107,11 +111,15 @@ def _unknown_variables() -> Iterator[str]:
             yield f"{name} is not a setting{closest(name, known)}"
 
 
-def _no_text(environment: Mapping[str, Any], flags: Mapping[str, Any]) -> Iterator[str]:
-    for values, name_of in ((environment, variable), (flags, flag)):
-        for name, value in values.items():
-            if any(map(_is_no_text, [value] if isinstance(value, str) else value)):
-                yield f"{name_of(name)}: {_NO_TEXT}"
+def _require_text(values: Mapping[str, str | list[str]]) -> None:
+    """values: by what to call them. pydantic cannot even report a fault of other than text."""
+    problems = [
+        f"{name}: {_NO_TEXT}"
+        for name, value in values.items()
+        if _is_no_text(value if isinstance(value, str) else "".join(value))
+    ]
+    if problems:
+        raise _error(problems)
 
 
 _NO_TEXT = "this is not UTF-8 text"

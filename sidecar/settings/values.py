@@ -189,6 +189,8 @@ def _url(url: str) -> str:
         is_right = False
     if not is_right or re.search(r"\s", url):
         raise ValueError(f'"{url}" has no host or a bad port: write http://HOST:PORT')
+    if not url.isprintable() or not parts.path.isascii():
+        raise ValueError(f'"{url}": write what is not plain ASCII in the path as %XX')
     return url.rstrip("/").removesuffix("/metrics").rstrip("/")
 
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
@@ -21,6 +22,8 @@ from typer.testing import CliRunner
 from inferslo.exporters.reading import ErrorKind, FatalSourceError
 from inferslo.sidecar.cli import app, main
 from inferslo.sidecar.errors import StartError
+from inferslo.sidecar.explain import as_explained_text
+from inferslo.sidecar.interpret import interpret_page
 from inferslo.sidecar.settings.load import CONFIG_FLAG, CONFIG_VARIABLE
 from inferslo.sidecar.settings.model import FIELDS, Settings, flag, variable
 
@@ -306,6 +309,45 @@ def test_read_takes_a_file_and_standard_input(call: Call) -> None:
 
     assert from_file.code == from_stdin.code == 0
     assert from_file.out.replace(VLLM.name, "stdin") == from_stdin.out
+
+
+HOSTILE = b'vllm:num_requests_running{model_name="\x1b[31m\xc2\x9b\xe2\x80\xae\r"} 1\n'
+
+
+def test_a_terminal_gets_no_escapes_of_an_engine(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_terminal() -> bool:
+        return True
+
+    monkeypatch.setattr(sys.stdout, "isatty", is_terminal)
+
+    for flags in ([], ["--explain"]):
+        out = call("read", "-", *flags, stdin=HOSTILE).out
+
+        assert r'model_name="\x1b[31m\x9b\u202e\r"' in out
+        assert out.replace("\n", "").isprintable()
+
+
+def test_a_script_gets_the_page_as_it_is(call: Call) -> None:
+    assert 'model_name="\x1b[31m\x9b\u202e\r"' in call("read", "-", stdin=HOSTILE).out
+
+
+def test_an_explanation_stays_a_comment() -> None:
+    read = replace(interpret_page("stdin", HOSTILE), name="a\n\x1b")
+
+    assert r"# a\n\x1b is vllm" in as_explained_text(read).split("\n")
+
+
+def test_what_never_ends_is_not_read_for_ever(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inferslo.sidecar.interpret.MAX_FILE_BYTES", 1000)
+    endless = VLLM.read_bytes()
+
+    failed(
+        call("read", "-", stdin=endless),
+        2,
+        "stdin is larger than 1000 bytes: is it a metrics page?",
+    )
 
 
 def test_read_takes_a_litellm_page(call: Call) -> None:

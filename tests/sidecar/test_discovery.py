@@ -103,6 +103,21 @@ def test_up_watches_what_it_found_and_says_so(
     assert "  curl http://127.0.0.1:9500/metrics" in out
 
 
+def test_up_prints_no_escapes_and_no_forged_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(*_: object) -> list[Answer]:
+        return [Answer("http://a:1", "vllm", "0\x1b[31m\nhttp://b:1  vllm")]
+
+    monkeypatch.setattr(up, "discover", found)
+
+    up.settle(Settings(), [1])
+
+    assert capsys.readouterr().out.startswith(
+        r"http://a:1  vllm 0\x1b[31m\nhttp://b:1  vllm" + "\nServing"
+    )
+
+
 @pytest.mark.parametrize(
     ("listen", "base"),
     [

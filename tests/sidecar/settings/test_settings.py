@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from inferslo.sidecar.errors import SettingsError
-from inferslo.sidecar.settings.load import Loaded, load
+from inferslo.sidecar.settings.load import Loaded, load, load_target
 from inferslo.sidecar.settings.model import FIELDS, Settings, variable
 from inferslo.sidecar.settings.show import as_json, as_yaml
 from inferslo.sidecar.settings.targets import Engine, Target
@@ -221,6 +221,16 @@ def test_the_journal_lies_with_the_users_state(
         ("engines", "http://:80", '"http://:80" has no host or a bad port: write http://HOST:PORT'),
         ("engines", "http://x:0", '"http://x:0" has no host or a bad port: write http://HOST:PORT'),
         ("engines", "http://a b", '"http://a b" has no host or a bad port: write http://HOST:PORT'),
+        (
+            "engines",
+            "http://x/\u00e9",
+            '"http://x/\u00e9": write what is not plain ASCII in the path as %XX',
+        ),
+        (
+            "engines",
+            "http://x/\x1b",
+            '"http://x/\\x1b": write what is not plain ASCII in the path as %XX',
+        ),
         ("engines", "a b=http://x", '"a b" is not a name: letters, digits and . _ - : only'),
         ("listen", "9400", '"9400" is not an address: write HOST:PORT, as in 127.0.0.1:9400'),
         ("listen", "a:b", '"a:b": "b" is not a port: 0 to 65535'),
@@ -364,11 +374,31 @@ def test_a_file_that_cannot_be_read(place: Path) -> None:
 def test_text_that_is_not_utf_8_is_refused_in_every_origin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert problems({"events_journal": "/tmp/\udcff"}) == [
+        "--events-journal: this is not UTF-8 text"
+    ]
+    with pytest.raises(SettingsError, match="URL: this is not UTF-8 text"):
+        load_target({"url": "http://a\udcff", "ca_file": None}, {"url": "URL"})
     monkeypatch.setenv("INFERSLO_ENGINES", "http://a\udcff")
+    assert problems() == ["INFERSLO_ENGINES: this is not UTF-8 text"]
 
-    assert problems({"events_journal": "/tmp/\udcff"})[:2] == [
-        "INFERSLO_ENGINES: this is not UTF-8 text",
-        "--events-journal: this is not UTF-8 text",
+
+@pytest.mark.parametrize("field", ["engine_token_file", "config"])
+def test_a_pipe_or_device_is_no_file_to_read(field: str) -> None:
+    os.mkfifo("pipe")
+
+    for path in (Path("pipe"), Path("/dev/zero")):
+        with pytest.raises(SettingsError) as caught:
+            load({}, path) if field == "config" else load({field: str(path)})
+        [problem] = caught.value.problems
+        assert problem.endswith(f"{path} is a pipe or device: a file is expected")
+
+
+def test_a_token_file_of_any_size_is_not_read_whole() -> None:
+    Path("big").write_bytes(b"x" * (64 << 10) + b"x")
+
+    assert problems({"engine_token_file": "big"}) == [
+        "--engine-token-file: big is larger than 64KiB: is it the right file?"
     ]
 
 
