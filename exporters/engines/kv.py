@@ -18,7 +18,7 @@ from ..names import (
 )
 from ..reading import Gap
 from .draft import Draft
-from .series import Found, VllmPage
+from .series import Found, UnusableError, VllmPage
 
 USAGE = ("kv_cache_usage_perc", "gpu_cache_usage_perc")  # 0..1 despite the name
 _CONFIG = "cache_config_info"
@@ -91,6 +91,7 @@ def _usage(page: VllmPage, draft: Draft) -> None:
     if not found.samples:
         draft.missing(page.gap("kv_usage", USAGE, "use vLLM 0.8.5 or newer"))
         return
+    _refuse_above_one(found)
     for model, shares in found.values().items():
         draft.add(KV_USAGE, math.fsum(shares) / len(shares), model, origin=found.origin)
         draft.add(KV_USAGE_MAX, max(shares), model, origin=found.origin)
@@ -113,7 +114,9 @@ def _capacity(configs: Mapping[str, KvConfig], model: str, draft: Draft) -> None
 
 def _tail_waste(page: VllmPage, configs: Mapping[str, KvConfig], model: str, draft: Draft) -> None:
     """running x groups x (block size - 1) / live slots; absent while nothing is in use."""
-    running, usage = _by_engine(page.find(_RUNNING)), _by_engine(page.find(*USAGE))
+    used = page.find(*USAGE)
+    _refuse_above_one(used)
+    running, usage = _by_engine(page.find(_RUNNING)), _by_engine(used)
     if running.keys() != configs.keys() or usage.keys() != configs.keys():
         draft.missing(Gap("kv_tail_waste", *_NO_MATCH))
         return
@@ -130,6 +133,11 @@ def _tail_waste(page: VllmPage, configs: Mapping[str, KvConfig], model: str, dra
         bound = min(tails / live, 1.0)
         draft.add(KV_TAIL_WASTE_UPPER_BOUND, bound, model, Origin.DERIVED, origin=origin)
     draft.available("kv_tail_waste", Origin.DERIVED)
+
+
+def _refuse_above_one(shares: Found) -> None:
+    if any(sample.value > 1 for sample in shares.samples):
+        raise UnusableError(f"{shares.name} is no share: it is above 1")
 
 
 def _configs(page: VllmPage, groups: int | None) -> dict[str, KvConfig]:

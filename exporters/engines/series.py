@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
 from ..exposition import Page, Sample
@@ -53,11 +53,16 @@ class Found:
         return self.by(model_of)
 
     def by(self, key: Callable[[Sample], Key]) -> dict[Key, list[float]]:
-        """The values by what `key` says of their series. Raises UnusableError."""
+        """The values by what `key` says of their series. Raises UnusableError.
+
+        All that vLLM publishes counts or measures something: nothing is below zero.
+        """
         found: defaultdict[Key, list[float]] = defaultdict(list)
         for sample in self.samples:
             if not abs(sample.value) < _BEYOND:  # nor if it is NaN
                 raise UnusableError(f"{self.name} is not a number, or beyond all measure")
+            if sample.value < 0:
+                raise UnusableError(f"{self.name} is below zero")
             found[key(sample)].append(sample.value)
         return found
 
@@ -194,6 +199,8 @@ def _histogram(name: str, buckets: Mapping[float, float], sum: float | None) -> 
         raise UnusableError(f'{name} has no bucket le="+Inf"')
     if not all(abs(value) < _BEYOND for value in (*counts, sum)):
         raise UnusableError(f"{name} has a count or a sum that is not a number")
+    if counts[0] < 0 or any(above < below for below, above in pairwise(counts)):
+        raise UnusableError(f"{name} has a bucket that counts less than the one below it")
     return Histogram(bounds, counts, sum)
 
 

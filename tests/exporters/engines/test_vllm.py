@@ -329,6 +329,35 @@ def test_a_histogram_of_too_many_buckets_is_a_gap() -> None:
     assert "more than 200 buckets" in gaps(observation)["e2e"].reason
 
 
+@pytest.mark.parametrize("counts", [(9, 2, 3), (-9, -2, -1), (-1, 2, 3)])
+def test_a_histogram_that_cannot_be_is_a_gap(counts: tuple[int, ...]) -> None:
+    name = "vllm:inter_token_latency_seconds"
+    buckets = zip(("0.1", "1", "+Inf"), counts, strict=True)
+    lines = [f'{name}_bucket{{{LABELS},le="{le}"}} {count}' for le, count in buckets]
+    observation = observe(page(*lines, f"{name}_sum{{{LABELS}}} 1"))
+    assert name in gaps(observation)["itl"].reason
+    assert "itl_moments" in gaps(observation)
+    assert not any(point.family.name.startswith("inferslo_itl") for point in observation.points)
+
+
+@pytest.mark.parametrize(
+    ("line", "signal"),
+    [
+        (f"vllm:num_requests_running{{{LABELS}}} -3", "running"),
+        (f"vllm:num_requests_waiting{{{LABELS}}} -1", "waiting"),
+        (f"vllm:generation_tokens_total{{{LABELS}}} -1", "tokens"),
+        (f'vllm:request_success_total{{{LABELS},finished_reason="stop"}} -7', "requests_success"),
+        (f"vllm:kv_cache_usage_perc{{{LABELS}}} -1", "kv_usage"),
+        (f"vllm:kv_cache_usage_perc{{{LABELS}}} 7", "kv_usage"),
+    ],
+)
+def test_a_value_that_cannot_be_is_a_gap_and_not_passed_on(line: str, signal: str) -> None:
+    observation = observe(page(line))
+    gap = gaps(observation)[signal]
+    assert "below zero" in gap.reason or "above 1" in gap.reason
+    assert not any(value == float(line.split()[-1]) for value in values(observation).values())
+
+
 # --- restarts
 
 
