@@ -65,4 +65,5 @@ class LatestChange(Generic[Key]):
             if len(set(series.values())) == 1 or (changed and self._seen is not None):
                 self._values[thing] = max(changed or series.values())
         self._seen = page
-        return {thing: value for thing, value in self._values.items() if thing in page}
+        self._values = {thing: value for thing, value in self._values.items() if thing in page}
+        return self._values

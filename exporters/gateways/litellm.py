@@ -7,7 +7,6 @@ away and never published again.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from itertools import chain
@@ -21,6 +20,7 @@ from .litellm_counters import ATTEMPTS, COUNTERS, Counter, Labels, reached_upstr
 
 MAX_MODELS = 100
 MAX_REASONS = 100  # and statuses
+_BEYOND = 1e100  # what is less can be added up
 _UNLICENSED = "litellm_not_a_premium_user_metric_total"
 _STATE = "litellm_deployment_state"
 _IN_FLIGHT = "litellm_in_flight_requests"
@@ -41,7 +41,7 @@ class LiteLlm:
         # In older versions a client makes a series of any model name it asks for.
         self._model_names = BoundedValues(MAX_MODELS)
         self._reasons = BoundedValues(MAX_REASONS)
-        self._model_of: dict[str, str] = {}  # by deployment
+        self._model_of: dict[str, str] = {}  # by deployment of the page before
         self._workers = Replicas()
         self._sums = _no_sums()
         self._states: LatestChange[str] = LatestChange()
@@ -79,8 +79,8 @@ class LiteLlm:
     def _counters(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
         for counter in COUNTERS:
             samples = [*filter(counter.counts, _samples(page, *counter.series))]
-            if not all(math.isfinite(sample.value) for sample in samples):
-                gaps.append(_no_number(counter.signal, counter.series[0]))
+            if not all(0 <= sample.value < _BEYOND for sample in samples):  # nor if it is NaN
+                gaps.append(_no_count(counter.signal, counter.series[0]))
                 continue
             sums = self._sums[counter].add({
                 _identity(sample): (self._values(counter, sample.labels), sample.value)
@@ -98,22 +98,24 @@ class LiteLlm:
         return (*models, *map(self._reasons.bounded, counter.others(labels)))
 
     def _deployments(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
+        model_of: dict[str, str] = {}
         for sample in filter(reached_upstream, _samples(page, *ATTEMPTS)):
-            self._model_of[_deployment(sample)] = self._model_names.bounded(
+            model_of[_deployment(sample)] = self._model_names.bounded(
                 sample.labels.get("requested_model", "")
             )
         series: defaultdict[str, dict[Hashable, float]] = defaultdict(dict)
         states = filter(reached_upstream, page.samples(_STATE))
-        for sample in (sample for sample in states if math.isfinite(sample.value)):
+        for sample in (sample for sample in states if 0 <= sample.value < _BEYOND):
             name = _deployment(sample)
-            if name not in self._model_of:
+            if name not in model_of:
                 model = sample.labels.get("litellm_model_name", "")
-                self._model_of[name] = self._model_names.bounded(model)
+                model_of[name] = self._model_of.get(name) or self._model_names.bounded(model)
             series[name][_identity(sample)] = sample.value
+        self._model_of = model_of
         latest = self._states.add(series)
         by_model: defaultdict[str, list[float | None]] = defaultdict(list)
         for name in series:
-            by_model[self._model_of[name]].append(latest.get(name))
+            by_model[model_of[name]].append(latest.get(name))
         for model, found in by_model.items():
             known = [state for state in found if state is not None]
             if len(known) == len(found):
@@ -127,8 +129,8 @@ class LiteLlm:
     def _in_flight(self, page: Page, points: list[Point], gaps: list[Gap]) -> None:
         found = page.samples(_IN_FLIGHT)
         value = sum(sample.value for sample in found)
-        if not math.isfinite(value):
-            gaps.append(_no_number("gateway_requests_in_flight", _IN_FLIGHT))
+        if any(not 0 <= sample.value < _BEYOND for sample in found):
+            gaps.append(_no_count("gateway_requests_in_flight", _IN_FLIGHT))
         elif found:
             points.append(Point(GATEWAY_IN_FLIGHT, (self._gateway,), value, _IN_FLIGHT))
         else:
@@ -159,8 +161,12 @@ def _missing(signal: str, series: str, after: str, page: Page) -> Gap:
     return Gap(signal, reason, "update LiteLLM, or add it to its prometheus_metrics_config")
 
 
-def _no_number(signal: str, series: str) -> Gap:
-    return Gap(signal, f"{series} is not a number", "see what LiteLLM's page says of it")
+def _no_count(signal: str, series: str) -> Gap:
+    return Gap(
+        signal,
+        f"{series} is not a number, below zero or beyond all measure",
+        "see what LiteLLM's page says of it",
+    )
 
 
 def _ambiguous(model: str) -> Gap:

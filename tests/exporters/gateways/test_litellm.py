@@ -185,7 +185,7 @@ def test_failures_of_other_kinds_are_neither_rejects_nor_timeouts() -> None:
     assert published(seen, GATEWAY_TIMEOUTS) == {}
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf"])
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "1e308", "-3"])
 def test_a_counter_that_is_no_number_is_a_gap_and_goes_on_where_it_was(value: str) -> None:
     proxy = LiteLlm("proxy")
     requests = f'{REQUESTS}{{requested_model="m",status_code="200"}}'
@@ -200,6 +200,20 @@ def test_a_counter_that_is_no_number_is_a_gap_and_goes_on_where_it_was(value: st
     assert published(damaged, GATEWAY_UPSTREAM_ATTEMPTS) == {("m",): 8}
     after = observe(proxy, f"{requests} 41", f"{attempts} 8")
     assert published(after, GATEWAY_REQUESTS) == {("m", "200"): 41}
+
+
+def test_deployments_that_left_the_page_are_forgotten() -> None:
+    """Seen from outside only in the memory it takes: hence the number of objects held."""
+    proxy = LiteLlm("proxy")
+    for page in range(20):
+        names = [f"{page}-{n}" for n in range(50)]
+        observe(
+            proxy,
+            *(f'{STATE}{{litellm_model_name="m",model_id="{name}"}} 0' for name in names),
+            *(f'{ATTEMPTS}{{requested_model="m",model_id="{name}"}} 1' for name in names),
+        )
+    assert len(proxy._model_of) == 50
+    assert len(proxy._states._values) == 50
 
 
 def test_labels_that_were_configured_away_leave_the_sums() -> None:
