@@ -27,6 +27,7 @@ from .events import XidSource
 from .session import Session
 
 _MAX_PAUSE = 60.0
+_MOST_GPUS = 256  # each is read in a thread of its own
 
 
 class NvmlRoot:
@@ -99,6 +100,13 @@ class NvmlRoot:
                 "NVML finds no GPU: check that the container was given one"
                 " (NVIDIA_VISIBLE_DEVICES, device plugin), or switch GPU reading off",
             )
+        if count > _MOST_GPUS:
+            raise SourceError(
+                ErrorKind.DRIVER,
+                f"NVML tells {count} GPUs, more than the {_MOST_GPUS} that are read: no node has"
+                " so many, so the driver is broken: drain the node and reboot it",
+            )
+        self._most = max(self._most, count)
         self._start_sources(count)
         return self._observation()
 
@@ -140,7 +148,6 @@ class NvmlRoot:
             self._session.count_error(return_code(error))
             self._session.suspect = True
             raise DriverError(return_code(error), "nvmlDeviceGetCount") from None
-        self._most = max(self._most, count)
         return count
 
     def _judge(self, unknown: int) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pynvml
 import pytest
 from fakenvml import GPU_IS_LOST, FakeNvml, values
 
@@ -145,6 +146,20 @@ def test_a_gpu_that_comes_back_under_a_shifted_index_is_not_taken_for_another(
     }
     assert uuids == {"0": "GPU-00000000", "1": "GPU-00000002", "2": "GPU-00000001"}
     assert got["devices_visible",] == 3
+
+
+def test_a_count_that_no_node_can_have_starts_no_source_and_is_not_expected(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(1)
+    node = Node()
+    with monkeypatch.context() as broken:
+        broken.setattr(pynvml, "nvmlDeviceGetCount", lambda: 100_000)
+        with pytest.raises(SourceError, match="100000 GPUs, more than the 256") as error:
+            node.read()
+    assert error.value.kind is ErrorKind.DRIVER
+    assert node.devices == []
+    assert node.read()["devices_expected",] == 1
 
 
 def test_no_gpu_is_a_failed_read(machine: Machine) -> None:
