@@ -6,14 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from e2e.litellm import LiteLlmProxy, Upstream
 from e2e.processes import wait_until
+from e2e.prometheus import prometheus
+from e2e.sidecar import read, sidecar
 
+from inferslo.exporters import names
 from inferslo.exporters.gateways import GatewaySource
 from inferslo.exporters.http import HttpFetcher
 from inferslo.exporters.names import (
+    FAMILIES,
     GATEWAY_COOLDOWNS,
     GATEWAY_DEPLOYMENT_STATE,
     GATEWAY_FALLBACKS,
@@ -24,6 +29,7 @@ from inferslo.exporters.names import (
     GATEWAY_UPSTREAM_ATTEMPTS,
     GATEWAY_UPSTREAM_FAILURES,
     Family,
+    Feed,
 )
 from inferslo.exporters.reading import ErrorKind, Histogram, Observation, SourceError
 
@@ -41,6 +47,7 @@ class Story:
     """
 
     url: str
+    key: str
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     chapters: dict[str, Observation] = field(default_factory=dict)
     attempts: dict[str, list[str]] = field(default_factory=dict)
@@ -99,7 +106,7 @@ def tell(
     backup: Upstream,
     other: Upstream,
 ) -> Story:
-    story = Story(proxy.url)
+    story = Story(proxy.url, proxy.key)
 
     def ask(times: int, model: str, prompt: str) -> None:
         for _ in range(times):
@@ -226,3 +233,27 @@ def test_a_reader_without_the_key_is_told_so(story: Story) -> None:
     with closing(HttpFetcher(deadline=PATIENCE)) as fetcher, pytest.raises(SourceError) as error:
         GatewaySource("proxy", story.url + "/metrics", fetcher).observe()
     assert error.value.kind is ErrorKind.UNAUTHORIZED
+
+
+def test_a_real_prometheus_answers_for_every_gateway_family(story: Story, tmp_path: Path) -> None:
+    """Through the real sidecar, whose token is in a file, after all that the story told."""
+    token = tmp_path / "litellm.token"
+    token.write_text(story.key)
+    flags = ("--litellm", f"proxy={story.url}", "--litellm-token-file", str(token), "--gpu", "off")
+    families = [family for family in FAMILIES.values() if family.feed is Feed.GATEWAY]
+    with (
+        sidecar(tmp_path, flags=flags) as watcher,
+        prometheus(tmp_path, {"sidecar": watcher.netloc}) as database,
+    ):
+        wait_until("the proxy to be read", lambda: _is_read(watcher.url), PATIENCE)
+        at = database.wait_for_scrape("sidecar")
+        found = {family.name: database.query(family.name, at) for family in families}
+
+    assert [name for name, samples in found.items() if not samples] == []
+    assert all(sample.labels["gateway"] == "proxy" for s in found.values() for sample in s)
+
+
+def _is_read(url: str) -> bool:
+    return read(url).series(names.GATEWAY_UP.name, gateway="proxy") != {} and (
+        read(url).value(names.GATEWAY_UP.name) == 1
+    )
