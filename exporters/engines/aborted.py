@@ -26,6 +26,10 @@ NO_REQUEST_YET = (
     f"{HTTP_REQUESTS} has no sample: the engine has answered no request yet",
     "nothing to do: it comes with the first request",
 )
+SETTLING = (
+    "the engine had answered requests before the sidecar began, and some may be in flight still",
+    "wait: counting begins with the 150th read",
+)
 NO_HTTP = (
     f"no {HTTP_REQUESTS} of vLLM on the page",
     "use vLLM 0.8.3 or newer; under Ray add a gateway source",
@@ -65,6 +69,8 @@ class Aborted:
             draft.missing(Gap(SIGNAL, *NO_REQUEST_YET))
         elif several:
             draft.missing(Gap(SIGNAL, *_SeveralPerResponse.GAP))
+        elif self._by_http_excess.settling:
+            draft.missing(Gap(SIGNAL, *SETTLING))
         else:
             origin = f"{HTTP_REQUESTS} 2xx - {page.find(FINISHED).name}"
             _publish(draft, traffic, value, Origin.DERIVED, origin)

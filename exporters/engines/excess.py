@@ -43,6 +43,11 @@ class Excess:
         self._confirmed = 0.0
         self._carried = 0.0
 
+    @property
+    def settling(self) -> bool:
+        """Whether nothing has been counted yet, because the first base is still being found."""
+        return self._unsettled > 0 and not self._carried
+
     def update(
         self, difference: float, restart: Restart = Restart.NONE, *, level: bool = False
     ) -> float:

@@ -70,7 +70,6 @@ class Journal:
         self._memory = memory or Memory()
         self._clock = clock
         self._added = 0
-        self._files: tuple[object, ...] | None = None
         try:
             if not path.exists():
                 _create(path)
@@ -80,6 +79,8 @@ class Journal:
                 " its disk must have room"
             ) from error
         self._db = _open(path)
+        self._file = _identity(path)
+        self._log: tuple[int, int] | None = None
 
     def totals(self) -> dict[Series, int]:
         rows = self._db.execute("SELECT family, labels, value FROM totals")
@@ -136,18 +137,17 @@ class Journal:
         )
 
     def _check_files(self) -> None:
-        """SQLite writes on, and says all is well, when its files were removed or replaced."""
-        try:
-            files = [path.stat() for path in (self.path, _log_of(self.path))]
-        except OSError:
-            files = []
-        now = tuple((file.st_dev, file.st_ino) for file in files if file.st_size)
-        self._files = self._files or now
-        if now != self._files or len(now) != 2:
+        """SQLite writes on, and says all is well, when its files were removed or replaced.
+
+        The log is there from the first change on.
+        """
+        log = _identity(_log_of(self.path))
+        if _identity(self.path) != self._file or (self._log and log != self._log):
             raise JournalWriteError(
                 f"the event journal {self.path} was removed, replaced or emptied while in use:"
                 " restore it and restart the sidecar"
             )
+        self._log = log
 
     def bytes_on_disk(self) -> int:
         """Size of the file and its write-ahead log; 0 if they were deleted under us."""
@@ -159,6 +159,15 @@ class Journal:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """None for a file that is not there, or is empty."""
+    try:
+        file = path.stat()
+    except OSError:
+        return None
+    return (file.st_dev, file.st_ino) if file.st_size else None
 
 
 def _log_of(path: Path) -> Path:

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 SHORT = [Call(max_tokens=16)] * 24
 ONE_TOKEN = [Call(max_tokens=1)] * 2
 LONG = [Call(max_tokens=256)] * 8
-LEAVERS = [Call(max_tokens=1900, leave_after_chunks=chunks) for chunks in (1, 2, 5, 20, 50, 100)]
+LEAVERS = [Call(max_tokens=3900, leave_after_chunks=chunks) for chunks in (1, 2, 5, 20, 50, 100)]
 TOO_LONG = [Call(prompt="the fox " * 3000)] * 4
 LOAD = [*SHORT, *ONE_TOKEN, *LONG, *LEAVERS, *TOO_LONG]
 CROWD = [

@@ -9,7 +9,7 @@ from e2e.processes import ROOT, Server
 
 PYTHON = ROOT / ".parts" / "vllm" / "bin" / "python"
 MODEL_NAME = "tiny"
-MAX_MODEL_LEN = 2048
+MAX_MODEL_LEN = 4096
 MAX_NUM_SEQS = 16
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
