@@ -32,7 +32,7 @@ LEAVERS = [Call(max_tokens=3900, leave_after_chunks=chunks) for chunks in (1, 2,
 TOO_LONG = [Call(prompt="the fox " * 3000)] * 4
 LOAD = [*SHORT, *ONE_TOKEN, *LONG, *LEAVERS, *TOO_LONG]
 CROWD = [
-    Call(max_tokens=128, leave_after_seconds=None if number % 8 else 0.5) for number in range(200)
+    Call(max_tokens=256, leave_after_seconds=None if number % 8 else 0.5) for number in range(200)
 ]
 
 HISTOGRAMS: Mapping[Family, str] = {

@@ -35,6 +35,9 @@ def vllm_server(model: Path, scratch: Path, port: int, *flags: str) -> Server:
     command = [PYTHON, "-m", "vllm.entrypoints.cli.main", "serve", model]
     command += ["--served-model-name", MODEL_NAME, "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", str(MAX_MODEL_LEN), "--max-num-seqs", str(MAX_NUM_SEQS)]
+    # A chunk for every token would take the API server more time than the tiny model takes the
+    # engine: it would fall behind, and see clients leave only when all is generated.
+    command += ["--stream-interval", "8"]
     command += ["--host", "127.0.0.1", "--port", str(port), *flags]
     return Server(
         command,
