@@ -267,7 +267,8 @@ def test_a_killed_engine_is_down_and_why(house: House, killed: Moment) -> None:
     assert killed.sidecar.value(names.ENGINE_UP.name) == 0
     errors = killed.sidecar.series(names.SOURCE_ERRORS.name, source=house.engine.netloc)
     kinds = {dict(labels)["kind"] for labels in errors}
-    assert {"refused"} <= kinds <= {"refused", "truncated"}  # truncated: killed in mid-answer
+    # truncated: killed in mid-answer; timeout: its page was slow in the overload before
+    assert {"refused"} <= kinds <= {"refused", "truncated", "timeout"}
 
 
 def test_nothing_that_a_killed_engine_said_is_still_published(house: House, killed: Moment) -> None:
