@@ -181,9 +181,7 @@ class HttpFetcher:
             elif isinstance(event, h11.Response):
                 answer.status = event.status_code
                 answer.headers = {k.decode().lower(): v.decode("latin-1") for k, v in event.headers}
-                size = int(answer.headers.get("content-length", 0))
-                self._check_size(url, size)
-                size = 0
+                self._check_size(url, int(answer.headers.get("content-length", 0)))
             elif isinstance(event, h11.Data):
                 size += len(event.data)
                 self._check_size(url, size)

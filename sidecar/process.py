@@ -131,7 +131,8 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        reason = os.strerror(error.errno or 0)
+        resolved = not isinstance(error, socket.gaierror)
+        reason = os.strerror(error.errno or 0) if resolved else error.strerror
         raise StartError(
             f"cannot listen on {settings.listen}: {reason}; choose another --listen"
         ) from error

@@ -61,4 +61,6 @@ def _state(state: SourceState) -> str:
         return "hung"
     if state.latest is None:
         return "starting"
+    if state.latest.ok and not state.fresh:
+        return "stale"
     return "up" if state.up else "down"
