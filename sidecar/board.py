@@ -157,12 +157,10 @@ def _health(state: SourceState) -> list[Point]:
     def point(family: Family, value: float | Histogram, *labels: str) -> Point:
         return Point(family, (name, *labels), value)
 
-    points = [
-        point(names.SOURCE_UP, float(state.up)),
-        point(names.SOURCE_IN_FLIGHT, state.in_flight),
-    ]
+    points = [point(names.SOURCE_IN_FLIGHT, state.in_flight)]
     points += [point(names.SOURCE_ERRORS, float(n), kind) for kind, n in state.errors.items()]
-    if state.latest is not None:
+    if state.latest is not None:  # before the first read has ended nobody knows
+        points.append(point(names.SOURCE_UP, float(state.up)))
         points.append(point(names.SOURCE_READ_SECONDS, state.latest.seconds))
         up = state.source.up_point(state.up)
         if up is not None:

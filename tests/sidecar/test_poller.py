@@ -69,7 +69,7 @@ def test_before_the_first_read_nothing_is_claimed(house: House) -> None:
     house.poller.add(Scripted(gate))
     gate.entered.wait(5)
 
-    assert house.value(names.SOURCE_UP, "engine") == 0.0
+    assert house.value(names.SOURCE_UP, "engine") is None
     assert house.value(names.ENGINE_UP, "engine") is None
     assert house.value(names.REQUESTS_RUNNING, "engine", "m") is None
     gate.opened.set()
