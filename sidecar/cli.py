@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 OK, PROBLEM, USAGE, FATAL = 0, 1, 2, 3
 _READ_ORIGINS = {"url": "URL", "bearer_token_file": "--token-file", "ca_file": "--ca-file"}
 
-_APP_HELP = """Observability and SLOs for LLM inference.
+_APP_HELP = """Watch LLM inference: one set of metrics, whatever the engine.
 
 \b
 Examples:
@@ -145,17 +145,17 @@ def _up(loaded: Loaded) -> int:
     \b
     Exit codes: those of `inferslo sidecar`, and 1 if no engine was found.
     """
-    from .up import settle
+    from .up import say_next, settle
 
-    return _run(settle(loaded.settings))
+    return _run(settle(loaded.settings), say_next)
 
 
-def _run(settings: Settings) -> int:
+def _run(settings: Settings, *announce: Callable[[str, int], None]) -> int:
     from .log import configure
     from .process import run
 
     configure(settings.log_format, settings.log_level, sys.stderr)
-    return run(settings)
+    return run(settings, *announce)
 
 
 @app.command("read")

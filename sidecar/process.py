@@ -40,17 +40,22 @@ _BACKLOG = 128
 _log = logging.getLogger(__name__)
 
 
-def run(settings: Settings) -> int:
+Announce = Callable[[str, int], None]
+
+
+def run(settings: Settings, announce: Announce = lambda _host, _port: None) -> int:
     """Runs until SIGTERM (returns 0) or until only a new process can help (returns 3).
 
     SIGINT ends it as cleanly and then raises KeyboardInterrupt. Raises StartError if it cannot
-    start: the port is in use, the journal cannot be used.
+    start: the port is in use, the journal cannot be used. announce: hears where it listens.
     """
     with _listening(settings) as listener, _business(settings) as business:
-        return _serve(settings, listener, business)
+        return _serve(settings, listener, business, announce)
 
 
-def _serve(settings: Settings, listener: socket.socket, business: Business | None) -> int:
+def _serve(
+    settings: Settings, listener: socket.socket, business: Business | None, announce: Announce
+) -> int:
     fatal: list[FatalSourceError] = []
     asked_to_stop = threading.Event()
     server: uvicorn.Server | None = None
@@ -77,6 +82,7 @@ def _serve(settings: Settings, listener: socket.socket, business: Business | Non
         server = uvicorn.Server(_config(app))
         host, port = listener.getsockname()[:2]
         _log.info("listening", extra=fields(host=host, port=port))
+        announce(host, port)
         poller.watch()
         gc.freeze()  # what is there now stays: later collections need not walk it
         if not asked_to_stop.is_set():

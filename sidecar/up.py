@@ -1,4 +1,4 @@
-"""`inferslo up`: what it says before the sidecar runs."""
+"""`inferslo up`: what it looks for, and what it says."""
 
 from __future__ import annotations
 
@@ -49,8 +49,15 @@ def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
         settings = _watching(settings, found)
         if not settings.engines and not settings.litellm:
             raise NothingFoundError(_NOTHING.format(ports=", ".join(map(str, ports))))
-    typer.echo(_NEXT.format(base=_base(settings)))
     return settings
+
+
+def say_next(host: str, port: int) -> None:
+    """Says where it serves, and what to try; once it listens, since the port may be in use."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "127.0.0.1"
+    base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    typer.echo(_NEXT.format(base=base))
 
 
 def _refuse_tokens(settings: Settings) -> None:
@@ -85,10 +92,3 @@ def _watching(settings: Settings, found: list[Answer]) -> Settings:
     engines = [Engine(url=a.url) for a in found if a.type not in ("", LITELLM)]
     gateways = [Target(url=a.url) for a in found if a.type == LITELLM]
     return settings.model_copy(update={"engines": tuple(engines), "litellm": tuple(gateways)})
-
-
-def _base(settings: Settings) -> str:
-    host, port = settings.address
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -89,13 +90,13 @@ def engine() -> Iterator[str]:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings that a fake process (it returns 0 at once) was run with."""
     runs: list[Settings] = []
-    fake_process(monkeypatch, lambda settings: runs.append(settings) or 0)
+    fake_process(monkeypatch, lambda settings, *_: runs.append(settings) or 0)
     for name in [name for name in os.environ if name.startswith("INFERSLO_")]:
         monkeypatch.delenv(name)
     return runs
 
 
-def fake_process(monkeypatch: pytest.MonkeyPatch, run: Callable[[Settings], int]) -> None:
+def fake_process(monkeypatch: pytest.MonkeyPatch, run: Callable[..., int]) -> None:
     module = ModuleType("fake of inferslo.sidecar.process")
     module.run = run  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "inferslo.sidecar.process", module)
@@ -235,6 +236,16 @@ def test_the_exit_code_is_that_of_the_process(
     fake_process(monkeypatch, lambda _: 3)
 
     assert main(["sidecar"]) == 3
+
+
+def test_ctrl_c_while_modules_are_imported_is_exit_130_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "inferslo.sidecar.cli", Interrupted("cli"))
+
+    assert importlib.import_module("inferslo.sidecar.__main__").main() == 130
 
 
 def test_ctrl_c_is_exit_130_without_a_traceback(

@@ -218,7 +218,9 @@ def test_sigterm_that_comes_while_it_starts_is_a_clean_end_too(
     monkeypatch.setattr(process, "add_sources", interrupted)
     settings = Settings(listen="127.0.0.1:0", events=False)
 
-    assert process.run(settings) == 0
+    announced: list[int] = []
+    assert process.run(settings, lambda _, port: announced.append(port)) == 0
+    assert announced != [0], "the port that it really has"
 
 
 def test_a_port_in_use_is_one_line_and_exit_code_2(start: Start, tmp_path: Path) -> None:
