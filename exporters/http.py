@@ -286,7 +286,8 @@ class HttpFetcher:
                 f"{url} answered HTTP {answer.status}: set bearer_token_file for this source",
             )
         if answer.status != 200:
-            raise SourceError(ErrorKind.STATUS, f"{url} answered HTTP {answer.status}")
+            hint = ": is the address right?" if answer.status == 404 else ""
+            raise SourceError(ErrorKind.STATUS, f"{url} answered HTTP {answer.status}{hint}")
         return Response(self._decoded(url, answer), answer.headers.get("content-type", ""))
 
     def _decoded(self, url: str, answer: _Answer) -> bytes:

@@ -156,6 +156,8 @@ def _what(detail: ErrorDetails) -> str:
         return f"no such setting{closest(str(detail['loc'][-1]), model.model_fields)}"
     if detail["type"] == "value_error":
         return str(detail["ctx"]["error"])
+    if detail["type"].startswith("bool_"):
+        return f'"{detail["input"]}": write on or off'
     message = detail["msg"][0].lower() + detail["msg"][1:]
     return message if detail["type"] == "missing" else f'"{detail["input"]}": {message}'
 

@@ -178,7 +178,8 @@ def _url(url: str) -> str:
     if "@" in url:
         raise ValueError("the URL holds a user or password: put a token in bearer_token_file")
     if "://" not in url:
-        raise ValueError(f'"{url}" has no scheme: write "http://{url}"')
+        rest = re.sub("^(https?)?:?/+", "", url)
+        raise ValueError(f'"{url}" has no scheme: write "http://{rest}"')
     if parts.query or parts.fragment:
         raise ValueError("the URL has a query: write the base URL, as in http://HOST:PORT")
     if parts.scheme not in ("http", "https"):

@@ -428,7 +428,7 @@ def test_read_of_another_page_says_what_it_is(content: bytes, message: str, call
 
 def test_read_of_what_cannot_be_read(call: Call) -> None:
     with serving({}) as empty:
-        failed(call("read", empty), 1, f"{empty}/metrics answered HTTP 404")
+        failed(call("read", empty), 1, f"{empty}/metrics answered HTTP 404: is the address right?")
     failed(
         call("read", empty),
         1,

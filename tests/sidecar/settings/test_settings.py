@@ -217,6 +217,7 @@ def test_the_journal_lies_with_the_users_state(
             "localhost:8000",
             '"localhost:8000" has no scheme: write "http://localhost:8000"',
         ),
+        ("engines", "http//h:1", '"http//h:1" has no scheme: write "http://h:1"'),
         ("engines", "ftp://x", '"ftp://x": only http and https are read, not ftp'),
         ("engines", "http://:80", '"http://:80" has no host or a bad port: write http://HOST:PORT'),
         ("engines", "http://x:0", '"http://x:0" has no host or a bad port: write http://HOST:PORT'),
@@ -252,7 +253,7 @@ def test_the_journal_lies_with_the_users_state(
         ("events_max_body", "1", '"1": input should be greater than or equal to 1024'),
         ("gpu", "maybe", "\"maybe\": input should be 'auto', 'on' or 'off'"),
         ("gpu_expected", "0", '"0": input should be greater than 0'),
-        ("host", "maybe", '"maybe": input should be a valid boolean, unable to interpret input'),
+        ("host", "maybe", '"maybe": write on or off'),
         ("host_root", "nowhere", "nowhere is not a folder"),
         ("events_token_file", "nowhere", "nowhere cannot be read: No such file or directory"),
         ("events_journal", "~nobody9/x", "~nobody9/x: there is no such home folder"),
@@ -349,7 +350,7 @@ def test_all_faults_of_all_origins_are_told_together(monkeypatch: pytest.MonkeyP
         ("1: 2\n", "c.yaml:1:1: 1: no such setting"),
         ("engines: 5\n", 'c.yaml:1:1: engines: "5": input should be a valid tuple'),
         ("engines: [5]\n", "c.yaml:1:11: engines.0: "),
-        ("<<: {host: maybe}\n", 'c.yaml:1:1: "maybe": input should be a valid boolean'),
+        ("<<: {host: maybe}\n", 'c.yaml:1:1: "maybe": write on or off'),
     ],
 )
 def test_a_file_that_is_no_settings_file(text: str, complaint: str) -> None:
