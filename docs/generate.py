@@ -26,6 +26,7 @@ the meaning says so).
 
 SECTIONS = {
     Feed.ENGINE: "Engine: read from the engine's own metrics",
+    Feed.PROBE: "In-engine probe: planned, nothing publishes it yet",
     Feed.GPU: "GPU: read from the driver (NVML)",
     Feed.HOST: "Host: read from /proc and cgroup v2",
     Feed.GATEWAY: "Gateway: read from the gateway's own metrics",

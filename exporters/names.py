@@ -30,6 +30,7 @@ class Feed(StrEnum):
     """The part of the sidecar that a family comes from; the sections of docs/metrics.md."""
 
     ENGINE = "engine"
+    PROBE = "probe"
     GPU = "gpu"
     HOST = "host"
     GATEWAY = "gateway"
@@ -264,6 +265,62 @@ PREFIX_CACHE_QUERIES = _declare(
 PREFIX_CACHE_HITS = _declare(
     Feed.ENGINE, Kind.COUNTER, "prefix_cache_hits_tokens_total", "tokens", "engine model_name",
     "Prompt tokens found in the prefix cache.",
+)  # fmt: skip
+
+# --- in-engine probe -------------------------------------------------------------------------
+# The contract of what the probe will publish, so that SLO files can already speak of classes.
+# Nothing publishes these yet: `inferslo check --engine` and `signal_available` say so.
+
+_CLASS_LABELS = "engine model_name sla_class prompt_class"
+
+
+def _probe(kind: Kind, name: str, unit: str, labels: str, help: str) -> Family:
+    return _declare(Feed.PROBE, kind, name, unit, labels, help)
+
+
+CLASS_TTFT = _probe(
+    Kind.HISTOGRAM, "class_ttft_seconds", "seconds", _CLASS_LABELS,
+    "Time to first content token by class. Bounds are the thresholds of the SLO file.",
+)  # fmt: skip
+CLASS_TPOT = _probe(
+    Kind.HISTOGRAM, "class_tpot_seconds", "seconds", _CLASS_LABELS,
+    "Time per output token by class, of requests with at least two tokens.",
+)  # fmt: skip
+CLASS_ITL = _probe(
+    Kind.HISTOGRAM, "class_itl_seconds", "seconds", _CLASS_LABELS,
+    "Gap between two content chunks of one stream by class.",
+)  # fmt: skip
+CLASS_E2E = _probe(
+    Kind.HISTOGRAM, "class_e2e_seconds", "seconds", _CLASS_LABELS,
+    "End-to-end latency by class.",
+)  # fmt: skip
+CLASS_QUEUE = _probe(
+    Kind.HISTOGRAM, "class_queue_seconds", "seconds", _CLASS_LABELS,
+    "Time that requests waited before they were first scheduled, by class.",
+)  # fmt: skip
+CLASS_REQUESTS = _probe(
+    Kind.COUNTER, "class_requests_total", "", f"{_CLASS_LABELS} outcome",
+    "Requests by class and by what became of them, as in requests_total.",
+)  # fmt: skip
+CLASS_GOODPUT = _probe(
+    Kind.COUNTER, "class_goodput_total", "", f"{_CLASS_LABELS} result",
+    "Requests that met all targets of their class together (good) or did not (bad).",
+)  # fmt: skip
+KV_TAIL_WASTE = _probe(
+    Kind.GAUGE, "kv_tail_waste_ratio", "ratio", "engine model_name",
+    "Share of the live KV slots that hold no token, measured: 1 - tokens held / slots held.",
+)  # fmt: skip
+ALLOCATOR_RESERVED = _probe(
+    Kind.GAUGE, "allocator_reserved_bytes", "bytes", "engine uuid",
+    "Device memory that the engine's allocator holds.",
+)  # fmt: skip
+ALLOCATOR_STRANDED = _probe(
+    Kind.GAUGE, "allocator_stranded_bytes", "bytes", "engine uuid",
+    "Device memory that the engine's allocator holds and cannot hand out: inactive split blocks.",
+)  # fmt: skip
+ALLOCATOR_OOMS = _probe(
+    Kind.COUNTER, "allocator_ooms_total", "", "engine uuid cause",
+    "Out-of-memory errors by cause: fragmentation, big_request, leak.",
 )  # fmt: skip
 
 # --- gpu -------------------------------------------------------------------------------------
