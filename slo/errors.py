@@ -1,4 +1,4 @@
-"""Errors of the room `slo`: a mistake of the user, in lines that say where, what and how to mend."""
+"""Errors of the room `slo`: mistakes of the user, in lines that say where, what and how to mend."""
 
 from __future__ import annotations
 
