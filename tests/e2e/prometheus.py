@@ -1,9 +1,9 @@
-"""A real Prometheus that scrapes given targets every second."""
+"""A real Prometheus that scrapes given targets every second, and evaluates given rules."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,14 +52,26 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(scratch: Path, targets: Mapping[str, str]) -> Iterator[Prometheus]:
-    """targets: job name to host:port."""
+def prometheus(
+    scratch: Path,
+    targets: Mapping[str, str],
+    rules: Sequence[Path] = (),
+    alertmanager: str | None = None,
+) -> Iterator[Prometheus]:
+    """targets: job name to host:port; alertmanager: host:port."""
     jobs = [
         {"job_name": job, "static_configs": [{"targets": [target]}]}
         for job, target in targets.items()
     ]
     every = f"{INTERVAL}s"
-    config = {"global": {"scrape_interval": every, "scrape_timeout": every}, "scrape_configs": jobs}
+    config = {
+        "global": {"scrape_interval": every, "scrape_timeout": every},
+        "scrape_configs": jobs,
+        "rule_files": [str(file) for file in rules],
+    }
+    if alertmanager:
+        peers = [{"static_configs": [{"targets": [alertmanager]}]}]
+        config["alerting"] = {"alertmanagers": peers}
     (scratch / "prometheus.yml").write_text(yaml.safe_dump(config))
     listen = f"127.0.0.1:{free_port()}"
     command = ["prometheus", f"--config.file={scratch / 'prometheus.yml'}"]
