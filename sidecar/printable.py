@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from ..slo.errors import printable
 
-def printable(text: str) -> str:
-    """The text, what is not printable in it (line ends too) escaped as in Python: \\x1b."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
-    )
+__all__ = ["printable", "printable_lines"]
 
 
 def printable_lines(text: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
+
+_MAX_LINE = 1000  # characters of one problem
 
 
 class SloError(Exception):
@@ -15,3 +18,27 @@ class SpecError(SloError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
+
+
+class UnreadableError(SpecError):
+    """There is no such file, or nothing that could be one."""
+
+
+def printable(text: str) -> str:
+    """The text, what is not printable in it (line ends too) escaped as in Python: \\x1b."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def one_line(problem: str) -> str:
+    """A problem as one line that can be read, whatever the values in it hold."""
+    line, half = printable(problem), _MAX_LINE // 2
+    return line if len(line) <= _MAX_LINE else f"{line[:half]} … {line[-half:]}"
+
+
+def closest(word: str, words: Iterable[str]) -> str:
+    """A hint to append to "no such thing": the nearest word, if any is near, else all of them."""
+    words = sorted(words)
+    near = difflib.get_close_matches(word, words, n=1)
+    return f": did you mean {near[0]}?" if near else f": known are {', '.join(words)}"

@@ -24,6 +24,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from ...slo.files import format_size
 from .targets import Engine, Target
 from .values import (
     Address,
@@ -37,7 +38,6 @@ from .values import (
     TokenFile,
     between,
     format_duration,
-    format_size,
     host_and_port,
 )
 

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from ...exporters.engines import ENGINES
-from .values import CaFile, Metavar, Name, TokenFile, Url, closest
+from ...slo.errors import closest
+from .values import CaFile, Metavar, Name, TokenFile, Url
 
 
 class Target(BaseModel):

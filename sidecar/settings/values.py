@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import os
 import re
 import ssl
-import stat
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, ByteSize
+
+from ...slo.files import read_small
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_TOKEN_BYTES = 64 << 10
@@ -52,14 +50,6 @@ def format_duration(seconds: float) -> str:
     return f"{seconds * 1000:.12g}ms" if 0 < seconds < 1 else f"{seconds:.12g}s"
 
 
-def format_size(count: int) -> str:
-    """Exact, in the greatest binary unit that divides it."""
-    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if count and count % (1 << shift) == 0:
-            return f"{count >> shift}{unit}"
-    return str(count)
-
-
 def between(low: str, high: str) -> AfterValidator:
     """Bounds, both allowed, for a Duration."""
     least, most = parse_duration(low), parse_duration(high)
@@ -72,19 +62,12 @@ def between(low: str, high: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def closest(word: str, words: Iterable[str]) -> str:
-    """A hint to append to "no such thing": the nearest word, if any is near, else all of them."""
-    words = sorted(words)
-    near = difflib.get_close_matches(word, words, n=1)
-    return f": did you mean {near[0]}?" if near else f": known are {', '.join(words)}"
-
-
 def _seconds(value: object) -> object:
     return parse_duration(value.strip()) if isinstance(value, str) else value
 
 
 def _word(value: object) -> object:
-    # YAML 1.1 reads a bare `on` or `off` as a boolean.
+    # `true` and `false` of a file.
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
@@ -93,27 +76,6 @@ def _expanded(path: Path) -> Path:
         return path.expanduser()
     except RuntimeError:  # no such user, or one without a home
         raise ValueError(f"{path}: there is no such home folder") from None
-
-
-def read_small(path: Path, most: int) -> bytes:
-    """What a regular file of at most `most` bytes holds. Raises ValueError.
-
-    A pipe may block for ever and a device may never end.
-    """
-    try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError(f"{path} is a pipe or device: a file is expected")
-            body = file.read(most + 1)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    if len(body) > most:
-        raise ValueError(f"{path} is larger than {format_size(most)}: is it the right file?")
-    return body
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _certificates(path: Path) -> Path:

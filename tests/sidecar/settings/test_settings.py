@@ -18,7 +18,8 @@ from inferslo.sidecar.settings.load import Loaded, load, load_target
 from inferslo.sidecar.settings.model import FIELDS, Settings, variable
 from inferslo.sidecar.settings.show import as_json, as_yaml
 from inferslo.sidecar.settings.targets import Engine, Target
-from inferslo.sidecar.settings.values import format_duration, format_size, parse_duration
+from inferslo.sidecar.settings.values import format_duration, parse_duration
+from inferslo.slo.files import format_size
 
 # Three values of each setting, one for each origin that a user writes to; FILES exist.
 FILES = ("one.token", "two.token", "three.token")
@@ -336,11 +337,11 @@ def test_all_faults_of_all_origins_are_told_together(monkeypatch: pytest.MonkeyP
         ("- 1\n", "c.yaml:1:1: settings are expected, one KEY: VALUE a line"),
         ("a: &b [1]\nc: *b\n", "c.yaml:2:4: aliases are not read: write the value again"),
         ("listen: \x01\n", "c.yaml: this is not YAML: unacceptable character #x0001"),
-        ("listen: 2026-13-45\n", "c.yaml: this is not YAML: month must be in 1..12"),
+        ("listen: 2026-13-45\n", 'c.yaml:1:1: listen: "2026-13-45" is not an address'),
         ("a: &x [*x]\n", "c.yaml:1:8: aliases are not read: write the value again"),
         ("? [a, b]\n: 1\n", "c.yaml:1:3: a key is one word"),
         ("? {a: b}\n: 1\n", "c.yaml:1:3: a key is one word"),
-        ("!!set {listen}\n", "c.yaml:1:1: settings are expected, one KEY: VALUE a line"),
+        ("!!set {listen}\n", "c.yaml:1:1: tags (!) are not read: write the value alone"),
         ("engines: " + "[" * 5000, "c.yaml:1:29: this is nested too deep"),
         ('engines: ["\\ud800"]\n', "c.yaml:1:11: this is not UTF-8 text"),
         ('events_journal: "/tmp/a\\0b"\n', "c.yaml:1:17: this is not UTF-8 text"),
@@ -350,7 +351,7 @@ def test_all_faults_of_all_origins_are_told_together(monkeypatch: pytest.MonkeyP
         ("1: 2\n", "c.yaml:1:1: 1: no such setting"),
         ("engines: 5\n", 'c.yaml:1:1: engines: "5": input should be a valid tuple'),
         ("engines: [5]\n", "c.yaml:1:11: engines.0: "),
-        ("<<: {host: maybe}\n", 'c.yaml:1:1: "maybe": write on or off'),
+        ("<<: {host: maybe}\n", "c.yaml:1:1: <<: no such setting"),
     ],
 )
 def test_a_file_that_is_no_settings_file(text: str, complaint: str) -> None:
