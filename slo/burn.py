@@ -139,8 +139,9 @@ def outage_for(
     if budgeting is Budgeting.TIMESLICES:
         least = Decimal(spoilt_slices(evaluation) + 1)
         default = 2 * int(least) * evaluation.interval
-    ratio = rule.ratio or max(_OUTAGE_RATIO, min(2 * budget, (1 + budget) / 2))
-    window = rule.window or default
+    usual = max(_OUTAGE_RATIO, min(2 * budget, (1 + budget) / 2))
+    ratio = usual if rule.ratio is None else rule.ratio
+    window = default if rule.window is None else rule.window
     bad = least if rule.min_bad is None else rule.min_bad
     if not budget < ratio <= 1:
         raise BurnError(
