@@ -18,8 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from .detection import reachable, unreachable_at
 from .errors import SloError
 from .plan import Budgeting, Burn, Evaluation, Floor, Outage, Severity, Window
+from .quantities import format_duration, plain
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 # Below this period a tenth of the budget within a day is what the budget allows anyway.
@@ -50,13 +52,14 @@ class BurnRule:
     def __post_init__(self) -> None:
         if not 0 < self.short < self.long:
             raise BurnError(
-                f"burn {self.name}: the short window ({duration(self.short)}) must be shorter than"
-                f" the long one ({duration(self.long)})"
+                f"burn {self.name}: its short window, {format_duration(self.short)}, is not shorter"
+                f" than its long one, {format_duration(self.long)}"
             )
         if not 0 < self.share < 1:
             raise BurnError(
-                f"burn {self.name}: budget is the share spent within {duration(self.long)}, above"
-                f" 0 % and below 100 %, not {percent(self.share)} %"
+                f"burn {self.name}: the share of the budget spent within"
+                f" {format_duration(self.long)} is above 0 % and below 100 %,"
+                f" not {_percent(self.share)} %"
             )
 
 
@@ -145,27 +148,17 @@ def outage_for(
     bad = least if rule.min_bad is None else rule.min_bad
     if not budget < ratio <= 1:
         raise BurnError(
-            f"outage: a ratio of {percent(ratio)} % is not between the budget,"
-            f" {percent(budget)} %, and 100 %"
+            f"outage: a ratio of {_percent(ratio)} % is not between the budget,"
+            f" {_percent(budget)} %, and 100 %"
         )
     if window < evaluation.base:
         raise BurnError(
-            f"outage: its window {duration(window)} is shorter than the base window"
-            f" {duration(evaluation.base)}; lengthen it, or shorten evaluation.base"
+            f"outage: its window {format_duration(window)} is shorter than the base window"
+            f" {format_duration(evaluation.base)}; lengthen it, or shorten evaluation.base"
         )
     if missing := _missing_slices(bad, window, budgeting, evaluation):
         raise BurnError(f"outage: {missing}")
     return Outage(ratio, window, Floor(bad, bad if rule.min_total is None else rule.min_total))
-
-
-def reachable(factor: Decimal, budget: Decimal) -> bool:
-    """Whether a total outage burns the budget faster than `factor`."""
-    return factor * budget < 1
-
-
-def unreachable_at(factor: Decimal) -> Decimal:
-    """The highest objective at which not even a total outage exceeds `factor`: 1 - 1/factor."""
-    return 1 - 1 / factor
 
 
 def spoilt_slices(evaluation: Evaluation) -> int:
@@ -174,55 +167,28 @@ def spoilt_slices(evaluation: Evaluation) -> int:
     return math.ceil(evaluation.base / evaluation.interval) + 1
 
 
-def seconds_to_alert(condition: Burn | Outage, bad_ratio: float, base: int = 0) -> float:
-    """Seconds from a step to `bad_ratio`, after clean history at even traffic, until the condition
-    holds in all its windows; infinity if it never does. Floors, scrapes and evaluations come on
-    top.
-
-    base: window of the base rates over which the condition's windows are sums, which blunts the
-    step; 0 counts events themselves. An outage over just the base window reads the rates directly.
-    """
-    if isinstance(condition, Outage):
-        blunt = 0 if condition.window == base else base
-        return _crossing(float(condition.ratio), bad_ratio, condition.window, blunt)
-    threshold = float(condition.threshold)
-    return max(_crossing(threshold, bad_ratio, w, base) for w in (condition.long, condition.short))
-
-
-def _crossing(threshold: float, bad_ratio: float, window: int, base: int) -> float:
-    """When the mean over `window` of a ramp of `base` seconds up to `bad_ratio` is `threshold`."""
-    if bad_ratio < threshold:
-        return math.inf
-    needed = threshold / bad_ratio * window  # seconds at the full ratio
-    if needed < base / 2:  # still on the ramp: t² / 2 base = needed
-        return math.sqrt(2 * base * needed)
-    if needed <= window - base / 2:
-        return needed + base / 2
-    # The window's own tail is still on the ramp.
-    return window + base - math.sqrt(2 * base * (window - needed))
-
-
 def _fitted(
     rules: Sequence[BurnRule], window: Window, evaluation: Evaluation, notes: list[str]
 ) -> list[BurnRule]:
     """The default rules as this period and this base window can have them."""
+    base, period = format_duration(evaluation.base), format_duration(window.seconds)
     fitted = []
     for rule in rules:
-        long = duration(rule.long)
+        long = format_duration(rule.long)
         if not evaluation.base < rule.long < window.seconds:
             notes.append(
-                f"burn {rule.name} left out: its {long} are not between the base window"
-                f" {duration(evaluation.base)} and the period {duration(window.seconds)}"
+                f"burn {rule.name} left out: its {long} are not between the base window {base} and"
+                f" the period {period}"
             )
             continue
         if rule.short < evaluation.base:
             rule = replace(rule, short=evaluation.base)
-            notes.append(f"burn {rule.name}: short window raised to {duration(rule.short)}")
+            notes.append(f"burn {rule.name}: short window raised to the base window, {base}")
         if _factor(rule, window) < 1:  # a pace that the budget allows wakes nobody
             share = Decimal(rule.long) / window.seconds
             notes.append(
-                f"burn {rule.name}: budget raised from {percent(rule.share)} to {percent(share)} %"
-                f" in {long}, the even pace of {duration(window.seconds)}; a ticket"
+                f"burn {rule.name}: raised from {_percent(rule.share)} to {_percent(share)} % of"
+                f" the budget in {long}, the even pace of a period of {period}; a ticket"
             )
             rule = replace(rule, share=share, severity=Severity.TICKET)
         fitted.append(rule)
@@ -231,20 +197,21 @@ def _fitted(
 
 def _refuse_misfit(rule: BurnRule, window: Window, evaluation: Evaluation) -> None:
     """Raises BurnError for a rule that the period or the base window does not allow."""
-    long, period = duration(rule.long), duration(window.seconds)
+    base, period = format_duration(evaluation.base), format_duration(window.seconds)
+    long, short = format_duration(rule.long), format_duration(rule.short)
     if rule.long >= window.seconds:
         raise BurnError(
             f"burn {rule.name}: its long window {long} does not fit into the period {period}"
         )
     if rule.short < evaluation.base:
         raise BurnError(
-            f"burn {rule.name}: its short window {duration(rule.short)} is shorter than the base"
-            f" window {duration(evaluation.base)}; lengthen it, or shorten evaluation.base"
+            f"burn {rule.name}: its short window {short} is shorter than the base window {base};"
+            " lengthen it, or shorten evaluation.base"
         )
     if _factor(rule, window) < 1:
-        least = percent(Decimal(rule.long) / window.seconds, ROUND_CEILING)
+        least = (100 * Decimal(rule.long) / window.seconds).quantize(Decimal("0.01"), ROUND_CEILING)
         raise BurnError(
-            f"burn {rule.name}: {percent(rule.share)} % of the budget in {long} is slower than the"
+            f"burn {rule.name}: {_percent(rule.share)} % of the budget in {long} is slower than the"
             f" even pace of a period of {period}: it would alert with budget left over; write at"
             f" least {least} %"
         )
@@ -254,6 +221,7 @@ def _burn(
     rule: BurnRule, budget: Decimal, window: Window, budgeting: Budgeting, evaluation: Evaluation
 ) -> Burn:
     factor = _factor(rule, window)
+    threshold = plain(factor * budget)
     page = rule.severity is Severity.PAGE
     bad = Decimal(5)
     if budgeting is Budgeting.TIMESLICES:
@@ -262,21 +230,20 @@ def _burn(
         bad if rule.min_bad is None else rule.min_bad,
         bad * (2 if page else 4) if rule.min_total is None else rule.min_total,
     )
-    return Burn(rule.name, rule.long, rule.short, factor, factor * budget, rule.severity, floor)
+    return Burn(rule.name, rule.long, rule.short, factor, threshold, rule.severity, floor)
 
 
 def _factor(rule: BurnRule, window: Window) -> Decimal:
     """Exact, or to nine places where it would not end; without trailing zeros."""
-    factor = round(rule.share * window.seconds / rule.long, 9)
-    return Decimal(f"{factor.normalize():f}")
+    return plain(round(rule.share * window.seconds / rule.long, 9))
 
 
 def _unreachable(burn: Burn, budget: Decimal) -> str:
-    limit = percent(unreachable_at(burn.factor))
+    limit = _percent(unreachable_at(burn.factor))
     instead = "; the outage alert pages instead" if burn.severity is Severity.PAGE else ""
     return (
         f"burn {burn.name} left out: {burn.factor} times too fast is unreachable at or below"
-        f" {limit} %, and even a total outage burns this budget only {percent(1 / budget / 100)}"
+        f" {limit} %, and even a total outage burns this budget only {_two_places(1 / budget)}"
         f" times too fast{instead}"
     )
 
@@ -288,22 +255,15 @@ def _missing_slices(bad: Decimal, window: int, budgeting: Budgeting, evaluation:
         return ""
     return (
         f"at least {bad} bad slices are asked for, so that one failure does not alert, and"
-        f" {duration(window)} has {slices}; shorten evaluation.interval or evaluation.base"
+        f" {format_duration(window)} has {slices}; shorten evaluation.interval or evaluation.base"
     )
 
 
-def percent(ratio: Decimal, rounding: str = ROUND_FLOOR) -> str:
-    """0.001 is "0.1". To two places, with an ellipsis where it goes on below them."""
-    hundredths = (ratio * 100).quantize(Decimal("0.01"), rounding)
-    goes_on = rounding == ROUND_FLOOR and hundredths != ratio * 100
-    return f"{hundredths.normalize():f}" + ("…" if goes_on else "")
+def _percent(ratio: Decimal) -> str:
+    return _two_places(ratio * 100)
 
 
-def duration(seconds: int) -> str:
-    """As Prometheus writes it: 5m, 1h30m, 30d."""
-    text = ""
-    for unit, length in (("d", _DAY), ("h", _HOUR), ("m", _MINUTE), ("s", 1)):
-        if count := seconds // length:
-            text += f"{count}{unit}"
-            seconds %= length
-    return text
+def _two_places(number: Decimal) -> str:
+    """Cut after two places, with an ellipsis if it goes on."""
+    cut = number.quantize(Decimal("0.01"), ROUND_FLOOR)
+    return f"{plain(cut)}" + ("…" if cut != number else "")
