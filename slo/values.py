@@ -1,0 +1,206 @@
+"""The kinds of values in an SLO file: how each is written, checked and told in the JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+
+from .errors import closest
+from .plan import Calendar, PromptRange, When, Window
+from .quantities import (
+    parse_duration,
+    parse_number,
+    parse_percent,
+    parse_prompt_range,
+    parse_whole_seconds,
+)
+
+_DAY = 86400
+_DURATION: dict[str, Any] = {"type": "string", "examples": ["800ms", "1.2s", "5m", "30d"]}
+_PERCENT: dict[str, Any] = {"type": ["number", "string"], "examples": [99.5]}
+_NUMBER: dict[str, Any] = {"type": ["number", "string"], "examples": [0.15, "15 %"]}
+
+
+def _read(parse: Callable[[Any], Any], schema: Mapping[str, Any]) -> tuple[object, object]:
+    return BeforeValidator(parse), WithJsonSchema(dict(schema))
+
+
+def _positive(value: object) -> Decimal:
+    if (number := parse_number(value)) <= 0:
+        raise ValueError(f'"{value}" must be above 0')
+    return number
+
+
+def _objective(value: object) -> Decimal:
+    """OpenSLO's range, [0,1): all requests good leaves no budget, and burn rates are infinite."""
+    try:
+        number = parse_number(str(value).removesuffix("%"))
+    except ValueError:
+        raise ValueError(f'"{value}" is not a percentage: write a number such as 99.5') from None
+    if 0 < number <= 1:
+        hint = "100 leaves no budget" if number == 1 else f"write {number.scaleb(2).normalize():f}"
+        raise ValueError(f'"{value}" looks like a ratio, and an objective is in percent: {hint}')
+    if not 0 < number < 100:
+        budget = " (100 leaves no budget at all)" if number == 100 else ""
+        raise ValueError(f'"{value}" is not between 0 and 100, both excluded{budget}: as in 99.5')
+    return parse_percent(value)
+
+
+def _window(value: object) -> Window:
+    if not isinstance(value, Mapping):
+        return Window(parse_whole_seconds(value))
+    if list(value) != ["calendar"]:
+        raise ValueError("write a length, as in 30d, or {calendar: month} or {calendar: week}")
+    try:
+        calendar = Calendar(str(value["calendar"]))
+    except ValueError:
+        raise ValueError(f'"{value["calendar"]}" is not a calendar: month or week') from None
+    return Window((30 if calendar is Calendar.MONTH else 7) * _DAY, calendar)
+
+
+def _when(value: object) -> frozenset[When]:
+    words = value if isinstance(value, list) else [value]
+    known = {when.value: when for when in When}
+    for word in words:
+        if str(word) not in known:
+            raise ValueError(f'"{word}" sets off no tier{closest(str(word), known)}')
+    if not words:
+        raise ValueError("this is empty: say what sets the tier off, or leave `when` out")
+    return frozenset(known[str(word)] for word in words)
+
+
+def _warning(value: object) -> Decimal | None:
+    if value in ("off", False):
+        return None
+    if isinstance(value, str) and re.search("[a-z]$", value):
+        return parse_duration(value)
+    return parse_number(value)
+
+
+def _texts(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _labels(value: object) -> object:
+    return {k: _texts(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", text):
+        raise ValueError(
+            f'"{text}" is not a name: at most 63 letters, digits and . _ - beginning with one of'
+            " the first two"
+        )
+    return text
+
+
+def _label(text: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", text) or text.startswith("__"):
+        raise ValueError(f'"{text}" is not the name of a label: letters, digits and _')
+    if text == "le":
+        raise ValueError("le is the label of buckets: the rules need all of them")
+    return text
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("this is empty: write a text or remove the key")
+    return text
+
+
+def _url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+\S*", text):
+        raise ValueError(f'"{text}" is not a URL: write https://…')
+    if re.match(r"https?://[^/]*@", text):
+        raise ValueError("the URL holds a user or password: secrets are never in this file")
+    return text
+
+
+def _page_url(text: str) -> str:
+    rest = _url(text).replace("{alert}", "")
+    if "{" in rest or "}" in rest:
+        raise ValueError(f'"{text}": only {{alert}} is filled in')
+    return text
+
+
+def _time(text: str) -> str:
+    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d|24:00", text):
+        raise ValueError(f'"{text}" is not a time of day: write 09:00')
+    return text
+
+
+_DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+
+
+def _weekdays(text: str) -> str:
+    first, _, last = text.partition(":")
+    days = [first, last or first]
+    if not set(days) <= set(_DAYS):
+        raise ValueError(f'"{text}" is not a range of days: write monday:friday')
+    if _DAYS.index(days[0]) > _DAYS.index(days[1]):
+        raise ValueError(f'"{text}": the week of Alertmanager begins on sunday')
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Text = Annotated[str, AfterValidator(_filled)]
+LabelName = Annotated[str, AfterValidator(_label)]
+Url = Annotated[str, AfterValidator(_url)]
+PageUrl = Annotated[str, AfterValidator(_page_url)]
+Seconds = Annotated[Decimal, *_read(parse_duration, _DURATION)]
+WholeSeconds = Annotated[int, *_read(parse_whole_seconds, _DURATION)]
+Percent = Annotated[Decimal, *_read(parse_percent, _PERCENT)]
+ObjectivePercent = Annotated[Decimal, *_read(_objective, _PERCENT)]
+Positive = Annotated[Decimal, *_read(_positive, _NUMBER)]
+Threshold = Annotated[Any, WithJsonSchema({"type": ["number", "string"], "examples": ["2s", 0.5]})]
+Prompts = Annotated[
+    PromptRange,
+    *_read(parse_prompt_range, {"type": "string", "examples": ["> 8000", "2000..8000"]}),
+]
+Period = Annotated[
+    Window,
+    *_read(
+        _window,
+        {
+            "anyOf": [
+                _DURATION,
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["calendar"],
+                    "properties": {"calendar": {"enum": [c.value for c in Calendar]}},
+                },
+            ]
+        },
+    ),
+]
+_WHEN = {"enum": [when.value for when in When]}
+Whens = Annotated[
+    frozenset[When],
+    *_read(_when, {"anyOf": [_WHEN, {"type": "array", "minItems": 1, "items": _WHEN}]}),
+]
+WarningThreshold = Annotated[
+    Decimal | None,
+    *_read(_warning, {"anyOf": [{"const": "off"}, {"type": ["number", "string", "boolean"]}]}),
+]
+Match = Annotated[
+    dict[LabelName, tuple[Text, ...]],
+    BeforeValidator(_labels),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {
+                "anyOf": [
+                    {"type": "string"},
+                    {"type": "array", "minItems": 1, "items": {"type": "string"}},
+                ]
+            },
+        }
+    ),
+]
+Time = Annotated[str, AfterValidator(_time)]
+Weekdays = Annotated[str, AfterValidator(_weekdays)]
