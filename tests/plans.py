@@ -44,7 +44,10 @@ RESPONSE = (
 )  # fmt: skip
 RECEIVERS = (
     Receiver("ops-pager", "pagerduty", (("routing_key_file", "/etc/alertmanager/pagerduty.key"),)),
-    Receiver("ops-tickets", "email", (("to", "ops@example.com"),)),
+    Receiver(
+        "ops-tickets", "email",
+        (("to", "ops@example.com"), ("from", "slo@example.com"), ("smarthost", "localhost:25")),
+    ),
     Receiver(
         "eng-oncall", "slack",
         (("api_url_file", "/etc/alertmanager/slack.url"), ("channel", "#eng-oncall")),
