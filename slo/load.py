@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from .errors import SpecError, UnreadableError, closest, one_line
-from .faults import Fault, FaultyError, Keys
 from .plan import Plan
 from .resolve import resolve
+from .resolve.faults import Fault, FaultyError, Keys
 from .spec import ClassesSpec, ClassSpec, Spec
 from .yamlfile import Document, parse, read
 
 _EXPECTED = "an SLO file is expected: `service`, `objectives` and so on, one KEY: VALUE a line"
+_MAX_SHOWN = 80  # characters of a value
 
 
 def load(path: Path) -> Plan:
@@ -39,26 +40,72 @@ def _plan(document: Document) -> Plan:
     if not document.values:
         problems = document.problems or [f"{document.name}: the file is empty: {_EXPECTED}"]
         raise SpecError([one_line(problem) for problem in problems])
-    faults: list[Fault] = []
-    plan = None
-    try:
-        plan = resolve(Spec.model_validate(document.values))
-    except ValidationError as error:
-        faults = list(_explain(error))
-    except FaultyError as error:
-        faults = list(error.faults)
-    problems = [*document.problems, *(_line(fault, document) for fault in faults)]
-    if problems or plan is None:
+    plan, faults = _judge(document.values)
+    if document.problems or faults or plan is None:
+        problems = [*document.problems, *_lines(faults, document)]
         raise SpecError([one_line(problem) for problem in problems])
     return plan
 
 
-def _line(fault: Fault, document: Document) -> str:
-    return f"{document.place(fault.keys)}: {_name(fault.keys)}{fault.what}"
+def _lines(faults: Iterable[Fault], document: Document) -> Iterator[str]:
+    """In the order of the file."""
+    order = {place: n for n, place in enumerate(document.places.values())}
+    for fault in sorted(faults, key=lambda fault: order[document.place(fault.keys)]):
+        name = ".".join(map(str, fault.keys))
+        yield f"{document.place(fault.keys)}: {name}: {fault.what}"
 
 
-def _name(keys: Keys) -> str:
-    return ".".join(str(key) for key in keys) + ": " if keys else ""
+def _judge(values: dict[str, Any]) -> tuple[Plan | None, list[Fault]]:
+    """The plan and no fault, or None and every fault."""
+    empty: list[Fault] = []
+    filled = _without_empty(values, (), empty)
+    try:
+        return resolve(Spec.model_validate(filled)), empty
+    except FaultyError as error:
+        return None, [*empty, *error.faults]
+    except ValidationError as error:
+        found = list(_explain(error))
+    told = {fault.keys for fault in empty}
+    found = [fault for fault in found if fault.keys not in told]
+    return None, [*empty, *found, *_faults_of_the_rest(filled, found)]
+
+
+def _without_empty(value: Any, keys: Keys, faults: list[Fault]) -> Any:
+    """A key without a value may be a default that was meant, or a slip: it is asked for."""
+    if isinstance(value, list):
+        return [_without_empty(item, (*keys, n), faults) for n, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    what = "this key has no value: give it one or remove it"
+    faults += [Fault((*keys, key), what) for key, item in value.items() if item is None]
+    return {
+        key: _without_empty(item, (*keys, key), faults)
+        for key, item in value.items()
+        if item is not None
+    }
+
+
+def _faults_of_the_rest(values: dict[str, Any], found: list[Fault]) -> list[Fault]:
+    """What resolving finds in the objectives that are sound so far, if all else is."""
+    if any(fault.keys[0] != "objectives" or len(fault.keys) < 2 for fault in found):
+        return []
+    bad = {fault.keys[1] for fault in found}
+    kept = [n for n in range(len(values["objectives"])) if n not in bad]
+    if not kept:
+        return []
+    sound = {**values, "objectives": [values["objectives"][n] for n in kept]}
+    try:
+        resolve(Spec.model_validate(sound))
+    except FaultyError as error:
+        return [_renumbered(fault, kept) for fault in error.faults]
+    return []
+
+
+def _renumbered(fault: Fault, kept: list[int]) -> Fault:
+    if fault.keys[:1] != ("objectives",):
+        return fault
+    index = kept[int(fault.keys[1])]
+    return Fault(("objectives", index, *fault.keys[2:]), fault.what)
 
 
 # --- faults that pydantic found ------------------------------------------------------------------
@@ -66,29 +113,40 @@ def _name(keys: Keys) -> str:
 
 def _explain(error: ValidationError) -> Iterator[Fault]:
     for detail in error.errors(include_url=False):
+        if detail["type"] == "too_short" and detail["input"]:
+            continue  # its items are all faulty, and told one by one
         yield Fault(tuple(k for k in detail["loc"] if k != "[key]"), _what(detail))
 
 
+def _shown(value: Any) -> str:
+    text = str(value)
+    return f'"{text}"' if len(text) <= _MAX_SHOWN else f'"{text[:_MAX_SHOWN]}…"'
+
+
 def _what(detail: ErrorDetails) -> str:
-    kind, value = detail["type"], detail["input"]
-    match kind:
+    value, shown = detail["input"], _shown(detail["input"])
+    match detail["type"]:
         case "extra_forbidden":
             fields = _model_at(detail["loc"][:-1]).model_fields
             names = [field.alias or name for name, field in fields.items()]
-            return f"no such key{closest(str(detail['loc'][-1]), names)}"
+            return f"there is no such key{closest(str(detail['loc'][-1]), names)}"
         case "missing":
             return "this key is missing"
         case "value_error":
             return str(detail["ctx"]["error"])
+        case "too_short":
+            return "this is empty: write at least " + str(detail["ctx"]["min_length"])
         case "string_type" if isinstance(value, (int, float)):
-            return f'{value} is no text here: write it in quotes, "{value}"'
-        case "enum" if isinstance(value, str):
-            return f'"{value}" is none of {detail["ctx"]["expected"]}'
-        case "model_type" | "dict_type" | "model_attributes_type":
-            return f'"{value}": KEY: VALUE pairs are expected here'
-        case "tuple_type" | "list_type":
-            return f'"{value}": a list is expected here'
-    return f'"{value}": {detail["msg"][0].lower()}{detail["msg"][1:]}'
+            return f"{value} is no text here: write it in quotes, {shown}"
+        case "string_type":
+            return f"{shown}: one text is expected here"
+        case "enum":
+            return f"{shown} is not {detail['ctx']['expected']}"
+        case "model_type" | "dict_type":
+            return f"{shown}: KEY: VALUE pairs are expected here"
+        case "tuple_type":
+            return f"{shown}: a list is expected here"
+    return f"{shown}: {detail['msg'][0].lower()}{detail['msg'][1:]}"
 
 
 def _model_at(keys: Keys) -> type[BaseModel]:

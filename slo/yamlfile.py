@@ -135,7 +135,7 @@ _SCALARS = {
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
 }
 for _name, _pattern in _SCALARS.items():
-    _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"(?:{_pattern})\Z"), None)  # type: ignore[no-untyped-call]
+    _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"(?:{_pattern})\Z"), None)
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:

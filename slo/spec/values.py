@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from .errors import closest
-from .plan import Calendar, PromptRange, When, Window
-from .quantities import (
+from ..errors import closest
+from ..plan import Calendar, PromptRange, When, Window
+from ..quantities import (
     parse_duration,
     parse_number,
     parse_percent,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .errors import closest
+from ..errors import closest
+from ..plan import Receiver, Tier, When
+from ..spec import ReceiverSpec, Spec, TierSpec
 from .faults import Findings, Keys
-from .plan import Receiver, Tier, When
-from .spec import ReceiverSpec, Spec, TierSpec
 
 _WHEN: Mapping[int, frozenset[When]] = {
     1: frozenset({When.INCIDENT}),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .faults import FaultyError, Findings
-from .objective import Context, match_of, resolve_objective
-from .plan import (
+from ..plan import (
     Canary,
     ClassTarget,
     Evaluation,
@@ -17,11 +15,15 @@ from .plan import (
     Tier,
     Window,
 )
+from ..quantities import format_duration
+from ..signals import Needs
+from ..spec import Spec
+from .case import Context
+from .faults import FaultyError, Findings
+from .objective import resolve_objective
 from .prompts import partition
-from .quantities import format_duration
 from .response import default_response, receivers, response
-from .signals import Needs
-from .spec import Spec
+from .selection import match_of
 
 PERIOD = Window(30 * 86400)
 _LEAST_SCRAPES = 4  # in a base window, so that one that is lost leaves a rate
@@ -58,7 +60,7 @@ def _plan(spec: Spec, context: Context, objectives: tuple[Objective, ...], found
         office_hours=OfficeHours(hours.weekdays, hours.start, hours.end, hours.location),
         dashboard_url=spec.dashboard_url,
         warnings=tuple(sorted(spec.warnings.items())),
-        canary=spec.canary and Canary(**spec.canary.model_dump()),
+        canary=Canary(**spec.canary.model_dump()) if spec.canary else None,
         notes=tuple(found.notes),
         **extra,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .plan import PromptRange
+from ..plan import PromptRange
 
 
 def partition(ranges: Iterable[PromptRange]) -> tuple[PromptRange, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .errors import SloError
+from ..errors import SloError
 
 Keys = tuple[str | int, ...]  # the way to a value in the file: keys, and indices of lists
 

@@ -1,0 +1,53 @@
+"""The burn-rate and outage conditions of an objective, as the file or the defaults have them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from ..burn import BurnError, BurnRule, OutageRule, burns_for, outage_for
+from ..plan import Budgeting, Burn, Outage
+from ..spec import AlertingSpec
+from .case import Case
+from .faults import Keys
+
+
+def burns(case: Case, budget: Decimal, budgeting: Budgeting, *, pages: bool) -> tuple[Burn, ...]:
+    alerting, at = _alerting(case)
+    window = case.spec.window or case.context.window
+    try:
+        found, notes = burns_for(
+            budget, window, budgeting, case.context.evaluation, pages=pages, rules=_rules(alerting)
+        )
+    except BurnError as error:
+        case.found.fault((*at, "burns"), str(error))
+        return ()
+    case.found.notes += [f"{case.spec.name}: {note}" for note in notes]
+    return found
+
+
+def outage(case: Case, budget: Decimal, budgeting: Budgeting) -> Outage | None:
+    alerting, at = _alerting(case)
+    given = alerting.outage
+    rule = OutageRule(**given.model_dump()) if given else OutageRule()
+    try:
+        return outage_for(budget, budgeting, case.context.evaluation, rule)
+    except BurnError as error:
+        case.found.fault((*at, "outage"), str(error))
+        return None
+
+
+def _alerting(case: Case) -> tuple[AlertingSpec, Keys]:
+    """What applies, and where it stands; the defaults stand nowhere."""
+    if case.spec.alerting is not None:
+        return case.spec.alerting, (*case.at, "alerting")
+    return case.context.spec.alerting or AlertingSpec(), ("alerting",)
+
+
+def _rules(alerting: AlertingSpec) -> tuple[BurnRule, ...] | None:
+    """None takes the defaults. Raises BurnError."""
+    if alerting.burns is None:
+        return None
+    return tuple(
+        BurnRule(b.name, b.long, b.short, b.budget, b.severity, b.min_bad, b.min_total)
+        for b in alerting.burns
+    )

@@ -1,0 +1,74 @@
+"""Burn-rate and outage conditions as they are written, and who acts on them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from pydantic import Field, PositiveInt
+
+from ..plan import Severity
+from .part import Part
+from .values import Name, Percent, Text, Whens, WholeSeconds
+
+
+class BurnSpec(Part):
+    """A burn-rate condition of one's own, in place of the defaults."""
+
+    name: Name = Field(description="For alerts and annotations: fast, slow.")
+    long: WholeSeconds = Field(description="Long window.")
+    short: WholeSeconds = Field(description="Short window, which ends the alert.")
+    budget: Percent = Field(description="Percent of the budget spent within the long window.")
+    severity: Severity = Field(description="page or ticket.")
+    min_bad: Decimal | None = Field(
+        default=None, gt=0, description="Least bad events in the long window. Default: 5."
+    )
+    min_total: Decimal | None = Field(
+        default=None, gt=0, description="Least events there. Default: 10 to page, 20 to ticket."
+    )
+
+
+class OutageSpec(Part):
+    """Nearly everything fails: pages within minutes at every objective."""
+
+    ratio: Percent | None = Field(
+        default=None, description="Percent bad. Default: 50, more where the budget is large."
+    )
+    window: WholeSeconds | None = Field(default=None, description="Default: the base window.")
+    min_bad: Decimal | None = Field(
+        default=None, gt=0, description="Least bad events in the window. Default: 3."
+    )
+    min_total: Decimal | None = Field(
+        default=None, gt=0, description="Least events there. Default: min_bad."
+    )
+
+
+class AlertingSpec(Part):
+    burns: tuple[BurnSpec, ...] | None = Field(
+        default=None, min_length=1, description="Burn-rate conditions, in place of the defaults."
+    )
+    outage: OutageSpec | None = Field(default=None, description="The outage condition.")
+
+
+class TierSpec(Part):
+    """Who acts, and when."""
+
+    tier: int = Field(ge=1, le=3, description="1 acts at once, 3 reviews.")
+    team: Text = Field(description="Who acts; a label of its alerts.")
+    receiver: Name = Field(description="Where its alerts go.")
+    tickets: Name | None = Field(
+        default=None, description="Where its tickets go. Default: the same receiver."
+    )
+    when: Whens | None = Field(
+        default=None,
+        description="What sets it off. Default: incident (1), fast burn and slow burn (2), budget"
+        " exhausted and repeated (3).",
+    )
+    after: WholeSeconds | None = Field(
+        default=None,
+        description="Also an incident that has lasted this long. Default: 30m for tier 2 without"
+        " `when`.",
+    )
+    times: PositiveInt | None = Field(
+        default=None, ge=2, description="Incidents that make `repeated`. Default: 3."
+    )
+    within: WholeSeconds | None = Field(default=None, description="… in so long. Default: 7d.")

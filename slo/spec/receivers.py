@@ -1,0 +1,65 @@
+"""Where notifications go, and when."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from .part import Part
+from .values import Text, Time, Url, Weekdays
+
+
+class PagerdutySpec(Part):
+    """PagerDuty, Events API v2."""
+
+    routing_key_file: Text = Field(description="File that holds the integration key.")
+
+
+class SlackSpec(Part):
+    api_url_file: Text = Field(description="File that holds the webhook's URL.")
+    channel: Text = Field(description='As in "#ops".')
+
+
+class WebhookSpec(Part):
+    url: Url = Field(description="Where Alertmanager posts.")
+
+
+class EmailSpec(Part):
+    to: Text = Field(description="Address.")
+    from_: Text | None = Field(default=None, alias="from", description="Sender.")
+    smarthost: Text | None = Field(default=None, description="HOST:PORT of the mail server.")
+    auth_username: Text | None = Field(default=None, description="User there.")
+    auth_password_file: Text | None = Field(default=None, description="File of the password.")
+
+
+class ReceiverSpec(Part):
+    """Where notifications go: one of the four. Secrets are only ever named by their file."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("pagerduty", "slack", "webhook", "email")
+
+    pagerduty: PagerdutySpec | None = Field(default=None, description="PagerDuty.")
+    slack: SlackSpec | None = Field(default=None, description="Slack.")
+    webhook: WebhookSpec | None = Field(default=None, description="Any HTTP endpoint.")
+    email: EmailSpec | None = Field(default=None, description="Mail.")
+
+    @model_validator(mode="after")
+    def _is_one_of_four(self) -> Self:
+        if sum(getattr(self, kind) is not None for kind in self.KINDS) != 1:
+            raise ValueError(f"write one of {', '.join(self.KINDS)}")
+        return self
+
+
+class OfficeHoursSpec(Part):
+    """When urgency office-hours notifies, and tier 3."""
+
+    weekdays: Weekdays = Field(default="monday:friday", description="As Alertmanager's.")
+    start: Time = Field(default="09:00", description="HH:MM.")
+    end: Time = Field(default="18:00", description="HH:MM, not included.")
+    location: Text = Field(default="UTC", description="Time zone, as in Europe/Berlin.")
+
+    @model_validator(mode="after")
+    def _is_a_day(self) -> Self:
+        if self.start >= self.end:
+            raise ValueError(f"{self.start} to {self.end} is no time: start comes before end")
+        return self
