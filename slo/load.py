@@ -59,15 +59,16 @@ def _judge(values: dict[str, Any]) -> tuple[Plan | None, list[Fault]]:
     """The plan and no fault, or None and every fault."""
     empty: list[Fault] = []
     filled = _without_empty(values, (), empty)
+    plan, found = None, []
     try:
-        return resolve(Spec.model_validate(filled)), empty
+        plan = resolve(Spec.model_validate(filled))
     except FaultyError as error:
-        return None, [*empty, *error.faults]
+        found = list(error.faults)
     except ValidationError as error:
         found = list(_explain(error))
+        found += _faults_of_the_rest(filled, found)
     told = {fault.keys for fault in empty}
-    found = [fault for fault in found if fault.keys not in told]
-    return None, [*empty, *found, *_faults_of_the_rest(filled, found)]
+    return plan, [*empty, *(fault for fault in found if fault.keys not in told)]
 
 
 def _without_empty(value: Any, keys: Keys, faults: list[Fault]) -> Any:
