@@ -1,0 +1,78 @@
+"""SLO files of other tools, read into ours: OpenSLO v1, and Sloth as file and as Kubernetes object.
+
+What has no counterpart is listed with its line and the reason. Nothing is dropped silently: every
+key that the importers did not read is found and listed too. docs/import.md has the mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..errors import SpecError
+from .draft import Draft, render
+from .openslo import read_openslo
+from .reading import Node, Remark, documents
+from .sloth import read_sloth
+
+__all__ = ["Imported", "Remark", "ServiceFile", "import_slos"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceFile:
+    """text: an SLO file of ours; what was left out is listed at its top."""
+
+    service: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """files: one for each service. remarks: what was left out or changed, in order of the lines."""
+
+    files: tuple[ServiceFile, ...]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def lost(self) -> bool:
+        """Whether anything was left out."""
+        return any(remark.lost for remark in self.remarks)
+
+
+_Reader = Callable[[Sequence[Node]], list[Draft]]
+# The values of `version` or `apiVersion` → what it is called, and who reads it.
+_FORMATS: dict[str, tuple[str, _Reader]] = {
+    "prometheus/v1": ("Sloth", read_sloth),
+    "sloth.slok.dev/v1": ("Sloth", read_sloth),
+    "openslo/v1": ("OpenSLO", read_openslo),
+}
+
+
+def import_slos(sources: Iterable[tuple[str, bytes]]) -> Imported:
+    """The SLO files that files of another tool (name, content) come to.
+
+    References from one document to another are followed through all of them. Raises SpecError if
+    one cannot be read, is of no known format, or if no objective is left.
+    """
+    roots = [root for name, body in sources for root in documents(name, body)]
+    title, reader = _format(roots)
+    drafts = reader(roots)
+    remarks = tuple(remark for root in roots for remark in root.remarks())
+    if not any(draft.objectives for draft in drafts):
+        raise SpecError(["no objective can be imported", *map(str, remarks)])
+    files = (ServiceFile(d.service, render(d, title, remarks)) for d in drafts if d.objectives)
+    return Imported(tuple(files), remarks)
+
+
+def _format(roots: Sequence[Node]) -> tuple[str, _Reader]:
+    found = {}
+    for root in roots:
+        version = root.text("apiVersion") or root.text("version")
+        if version not in _FORMATS:
+            known = ", ".join(_FORMATS)
+            raise SpecError([f'{root.place()}: version "{version}" is not read: known are {known}'])
+        found[_FORMATS[version][0]] = _FORMATS[version]
+    if len(found) != 1:
+        problem = "both formats in one import" if found else "there is nothing to import"
+        raise SpecError([f"{problem}: name the files of one format"])
+    return found.popitem()[1]

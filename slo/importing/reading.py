@@ -1,0 +1,144 @@
+"""Documents of another tool, read key by key; what nobody read is found at the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import SpecError, one_line
+from ..yamlfile import Document, Keys, parse
+
+UNKNOWN = "has no counterpart in an SLO file of inferslo"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """place: file:line:column. lost: left out; else carried over in another form."""
+
+    place: str
+    what: str
+    why: str
+    lost: bool = True
+
+    def __str__(self) -> str:
+        return one_line(f"{self.place}: {self.what}: {self.why}")
+
+
+@dataclass(slots=True)
+class _Log:
+    document: Document
+    read: set[Keys] = field(default_factory=set)
+    remarks: dict[Keys, Remark] = field(default_factory=dict)
+    whole: set[Keys] = field(default_factory=set)  # what is left out with all that is in it
+
+
+class Node:
+    """A mapping of a document. What is asked of it counts as read."""
+
+    def __init__(self, log: _Log, keys: Keys = ()) -> None:
+        self._log, self._keys = log, keys
+
+    def text(self, key: str) -> str:
+        """A scalar as text, "" if there is none."""
+        value = self._peek(key)
+        if value is None or isinstance(value, (dict, list)):
+            return ""
+        self._log.read.add((*self._keys, key))
+        return str(value).strip()
+
+    def child(self, *path: str) -> Node:
+        """The mapping below; one without keys if there is none."""
+        return Node(self._log, (*self._keys, *path))
+
+    def children(self, key: str) -> list[Node]:
+        """The mappings of a list."""
+        items = self._peek(key)
+        count = len(items) if isinstance(items, list) else 0
+        return [Node(self._log, (*self._keys, key, n)) for n in range(count)]
+
+    def fields(self) -> list[str]:
+        value = self._peek()
+        return list(value) if isinstance(value, dict) else []
+
+    def place(self) -> str:
+        return self._log.document.place(self._keys)
+
+    def lose(self, key: str, why: str) -> None:
+        """What the key holds is left out. Nothing happens if it is not there."""
+        self._remark(key, why, lost=True)
+
+    def change(self, key: str, why: str) -> None:
+        """What the key holds is carried over in another form."""
+        self._remark(key, why, lost=False)
+
+    def lose_all(self, what: str, why: str) -> None:
+        """This mapping as a whole is left out."""
+        self._log.whole.add(self._keys)
+        self._log.remarks[self._keys] = Remark(self.place(), what, why)
+
+    def remarks(self) -> list[Remark]:
+        """All remarks on the document in its order, and one on each key that was not read."""
+        remarks = dict(self._log.remarks)
+        for keys in self._unread((), self._log.document.values):
+            remarks[keys] = Remark(self._log.document.place(keys), _path(keys), UNKNOWN)
+        return [remarks[keys] for keys in self._log.document.places if self._is_told(keys, remarks)]
+
+    def _is_told(self, keys: Keys, remarks: Mapping[Keys, Remark]) -> bool:
+        above = (keys[:end] for end in range(len(keys)))
+        return keys in remarks and self._log.whole.isdisjoint(above)
+
+    def _remark(self, key: str, why: str, *, lost: bool) -> None:
+        if self._peek(key) is not None:
+            keys = (*self._keys, key)
+            place = self._log.document.place(keys)
+            self._log.remarks[keys] = Remark(place, _path(keys), why, lost)
+
+    def _peek(self, *path: str) -> Any:
+        value: Any = self._log.document.values
+        for key in (*self._keys, *path):
+            if isinstance(value, list) and isinstance(key, int):
+                value = value[key]
+            elif isinstance(value, dict):
+                value = value.get(key)
+            else:
+                return None
+        return value
+
+    def _unread(self, at: Keys, value: Any) -> Iterator[Keys]:
+        if at in self._log.read or at in self._log.remarks or value in (None, {}, []):
+            return
+        known = (*self._log.read, *self._log.remarks)
+        if not any(keys[: len(at)] == at for keys in known):
+            yield at
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                yield from self._unread((*at, key), item)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self._unread((*at, index), item)
+
+
+def documents(name: str, body: bytes) -> list[Node]:
+    """The documents of one file, each a mapping. Raises SpecError."""
+    found = [parse(part, name, "a mapping is expected") for part in _parts(body)]
+    if problems := [problem for document in found for problem in document.problems]:
+        raise SpecError(problems)
+    return [Node(_Log(document)) for document in found if document.values]
+
+
+def _parts(body: bytes) -> Iterator[bytes]:
+    """Each document with as many empty lines before it as keep its line numbers. `---` at the
+    beginning of a line is never part of a value."""
+    start = 0
+    for mark in [*re.finditer(rb"^---[^\S\n]*(?:#.*)?$", body, re.MULTILINE), None]:
+        end = mark.start() if mark else len(body)
+        yield b"\n" * body.count(b"\n", 0, start) + body[start:end]
+        start = mark.end() if mark else end
+
+
+def _path(keys: Keys) -> str:
+    """As people write it: slos[0].alerting.labels."""
+    parts = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return "".join(parts).removeprefix(".")
