@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from ..burn import BurnError, BurnRule, OutageRule, burns_for, outage_for
 from ..plan import Budgeting, Burn, Outage
-from ..spec import AlertingSpec
+from ..spec import AlertingSpec, OutageSpec
 from .case import Case
 from .faults import Keys
 
@@ -27,10 +27,8 @@ def burns(case: Case, budget: Decimal, budgeting: Budgeting, *, pages: bool) -> 
 
 def outage(case: Case, budget: Decimal, budgeting: Budgeting) -> Outage | None:
     alerting, at = _alerting(case)
-    given = alerting.outage
-    rule = OutageRule(**given.model_dump()) if given else OutageRule()
     try:
-        return outage_for(budget, budgeting, case.context.evaluation, rule)
+        return outage_for(budget, budgeting, case.context.evaluation, _rule(alerting.outage))
     except BurnError as error:
         case.found.fault((*at, "outage"), str(error))
         return None
@@ -48,6 +46,24 @@ def _rules(alerting: AlertingSpec) -> tuple[BurnRule, ...] | None:
     if alerting.burns is None:
         return None
     return tuple(
-        BurnRule(b.name, b.long, b.short, b.budget, b.severity, b.min_bad, b.min_total)
-        for b in alerting.burns
+        BurnRule(
+            name=burn.name,
+            long=burn.long,
+            short=burn.short,
+            share=burn.budget,
+            severity=burn.severity,
+            min_bad=_count(burn.min_bad),
+            min_total=_count(burn.min_total),
+        )
+        for burn in alerting.burns
     )
+
+
+def _rule(spec: OutageSpec | None) -> OutageRule:
+    if spec is None:
+        return OutageRule()
+    return OutageRule(spec.ratio, spec.window, _count(spec.min_bad), _count(spec.min_total))
+
+
+def _count(count: int | None) -> Decimal | None:
+    return None if count is None else Decimal(count)

@@ -73,10 +73,18 @@ class ClassesSpec(Part):
 class EvaluationSpec(Part):
     """How Prometheus scrapes and runs the rules."""
 
-    scrape_interval: WholeSeconds = Field(default=15, description="Of the sidecar's page.")
-    interval: WholeSeconds = Field(default=30, description="Between two runs of the rules.")
+    scrape_interval: WholeSeconds = Field(
+        default=15, json_schema_extra={"default": "15s"}, description="Of the sidecar's page."
+    )
+    interval: WholeSeconds = Field(
+        default=30,
+        json_schema_extra={"default": "30s"},
+        description="Between two runs of the rules.",
+    )
     base: WholeSeconds = Field(
-        default=300, description="Window of the base rates; at least four scrape intervals."
+        default=300,
+        json_schema_extra={"default": "5m"},
+        description="Window of the base rates; at least four scrape intervals.",
     )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from ..plan import Severity
 from .part import Part
-from .values import Name, Percent, Text, Whens, WholeSeconds
+from .values import Count, Name, Percent, Text, Whens, WholeSeconds
 
 
 class BurnSpec(Part):
@@ -19,11 +17,11 @@ class BurnSpec(Part):
     short: WholeSeconds = Field(description="Short window, which ends the alert.")
     budget: Percent = Field(description="Percent of the budget spent within the long window.")
     severity: Severity = Field(description="page or ticket.")
-    min_bad: Decimal | None = Field(
-        default=None, gt=0, description="Least bad events in the long window. Default: 5."
+    min_bad: Count | None = Field(
+        default=None, description="Least bad events in the long window. Default: 5."
     )
-    min_total: Decimal | None = Field(
-        default=None, gt=0, description="Least events there. Default: 10 to page, 20 to ticket."
+    min_total: Count | None = Field(
+        default=None, description="Least events there. Default: 10 to page, 20 to ticket."
     )
 
 
@@ -34,11 +32,11 @@ class OutageSpec(Part):
         default=None, description="Percent bad. Default: 50, more where the budget is large."
     )
     window: WholeSeconds | None = Field(default=None, description="Default: the base window.")
-    min_bad: Decimal | None = Field(
-        default=None, gt=0, description="Least bad events in the window. Default: 3."
+    min_bad: Count | None = Field(
+        default=None, description="Least bad events in the window. Default: 3."
     )
-    min_total: Decimal | None = Field(
-        default=None, gt=0, description="Least events there. Default: min_bad."
+    min_total: Count | None = Field(
+        default=None, description="Least events there. Default: min_bad."
     )
 
 
@@ -52,7 +50,7 @@ class AlertingSpec(Part):
 class TierSpec(Part):
     """Who acts, and when."""
 
-    tier: int = Field(ge=1, le=3, description="1 acts at once, 3 reviews.")
+    tier: Count = Field(le=3, description="1 acts at once, 3 reviews.")
     team: Text = Field(description="Who acts; a label of its alerts.")
     receiver: Name = Field(description="Where its alerts go.")
     tickets: Name | None = Field(
@@ -68,7 +66,7 @@ class TierSpec(Part):
         description="Also an incident that has lasted this long. Default: 30m for tier 2 without"
         " `when`.",
     )
-    times: PositiveInt | None = Field(
+    times: Count | None = Field(
         default=None, ge=2, description="Incidents that make `repeated`. Default: 3."
     )
     within: WholeSeconds | None = Field(default=None, description="… in so long. Default: 7d.")

@@ -99,6 +99,7 @@ class ObjectiveSpec(Part):
     alerting: AlertingSpec | None = Field(default=None, description="In place of the file's.")
     min_coverage: Percent = Field(
         default=Decimal("0.5"),
+        json_schema_extra={"default": 50},
         description="Percent of the period that must have data before a budget is claimed.",
     )
     expect_traffic: bool = Field(

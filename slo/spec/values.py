@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ..errors import closest
 from ..plan import Calendar, PromptRange, When, Window
@@ -151,6 +151,7 @@ Text = Annotated[str, AfterValidator(_filled)]
 LabelName = Annotated[str, AfterValidator(_label)]
 Url = Annotated[str, AfterValidator(_url)]
 PageUrl = Annotated[str, AfterValidator(_page_url)]
+Count = Annotated[int, Field(strict=True, ge=1)]
 Seconds = Annotated[Decimal, *_read(parse_duration, _DURATION)]
 WholeSeconds = Annotated[int, *_read(parse_whole_seconds, _DURATION)]
 Percent = Annotated[Decimal, *_read(parse_percent, _PERCENT)]
