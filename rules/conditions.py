@@ -1,0 +1,134 @@
+"""Alert conditions over the recorded pair of an objective. slo.budget says the same in Python.
+
+Ratios over a window are of sums, so that a busy minute weighs more than a quiet one. The base
+window itself is read from the rates directly: summing them would blunt an outage once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from ..slo.budget import ENOUGH
+from ..slo.plan import Budgeting, Burn, Objective, Outage, Plan, Severity
+from ..slo.quantities import format_duration
+from ..slo.signals import Shape
+from .naming import BAD, INCIDENT, TOTAL, Series
+from .promql import matcher, ratio, series
+
+_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """PromQL about one objective; every vector has the labels service, slo and those of `per`."""
+
+    plan: Plan
+    objective: Objective
+
+    def recorded(self, what: Series, *more: str) -> str:
+        own = (matcher("service", [self.plan.service]), matcher("slo", [self.objective.name]))
+        return series(what.name, (*own, *more))
+
+    def one(self, vector: str, operator: str = "sum") -> str:
+        """The parts of a composite as one."""
+        return f"{operator} without (component) ({vector})" if self.parts else vector
+
+    @property
+    def parts(self) -> tuple[tuple[str, Decimal], ...]:
+        """Components that are recorded apart, and their weights."""
+        counts_slices = self.objective.budgeting is Budgeting.TIMESLICES
+        return () if counts_slices or len(self.objective.checks) < 2 else self.objective.checks
+
+    def ratio(self, window: int) -> str:
+        """Of bad events over `window` seconds; in brackets. None without traffic."""
+        return self.ratio_of(lambda selector: self._over(selector, window))
+
+    def ratio_of(self, over: Callable[[str], str]) -> str:
+        """The ratio where `over` makes one vector of what a selector of base series has."""
+        if not self.parts:
+            return f"({ratio(over(self.recorded(BAD)), over(self.recorded(TOTAL)))})"
+        means = []
+        for name, weight in self.parts:
+            part = matcher("component", [name])
+            bad, total = (over(self.recorded(what, part)) for what in (BAD, TOTAL))
+            means.append(f"{weight} * ({ratio(bad, total)})")
+        return f"({' + ignoring (component) '.join(means)})"
+
+    def _over(self, selector: str, window: int) -> str:
+        if self._is_base(window):
+            return selector
+        return f"sum_over_time({selector}[{format_duration(window)}])"
+
+    def _is_base(self, window: int) -> bool:
+        occurrences = self.objective.budgeting is Budgeting.OCCURRENCES
+        return occurrences and window <= self.plan.evaluation.base
+
+    def events(self, what: Series, window: int) -> str:
+        """How many over the window; slices, under timeslices."""
+        vector = self.one(self._over(self.recorded(what), window))
+        if self.objective.budgeting is Budgeting.TIMESLICES:
+            return vector
+        evaluation = self.plan.evaluation
+        return f"{vector} * {evaluation.base if self._is_base(window) else evaluation.interval}"
+
+    def holds(self, condition: Burn | Outage) -> str:
+        """The ratio over the condition's longest window while the condition holds."""
+        if isinstance(condition, Outage):
+            threshold, long, windows = condition.ratio, condition.window, [condition.window]
+        else:
+            threshold, long = condition.threshold, condition.long
+            windows = [condition.long, condition.short]
+        terms = [f"{self.ratio(window)} >= {threshold:f}" for window in windows]
+        terms += [
+            f"{self.events(what, long)} >= {least:f}"
+            for what, least in ((BAD, condition.floor.bad), (TOTAL, condition.floor.total))
+            if least > 0
+        ]
+        return f"({' and '.join(terms)})"
+
+    def paging(self) -> tuple[Burn | Outage, ...]:
+        outage = (self.objective.outage,) if self.objective.outage else ()
+        return outage + self._burns(Severity.PAGE)
+
+    def ticketing(self) -> tuple[Burn, ...]:
+        return self._burns(Severity.TICKET)
+
+    def _burns(self, severity: Severity) -> tuple[Burn, ...]:
+        return tuple(burn for burn in self.objective.burns if burn.severity is severity)
+
+    def fastest(self) -> Burn | None:
+        """The page burn that looks back least."""
+        return min(self._burns(Severity.PAGE), key=lambda burn: burn.long, default=None)
+
+    def incident(self) -> str | None:
+        """1 while a paging condition holds, 0 while none does; None if the objective never pages.
+        A number that pages does so the moment that it is over its threshold."""
+        if not (paging := self.paging()):
+            return None
+        conditions = [self.holds(condition) for condition in paging]
+        if self.objective.signal.shape is Shape.VALUE:
+            conditions.insert(0, f"{self.recorded(BAD)} == 1")
+        known = self.ratio(max(_longest(condition) for condition in paging))
+        return f"({' or '.join(conditions)}) >= bool 0 or 0 * {known}"
+
+    def lasted(self, seconds: int) -> str:
+        """The incident was there in each evaluation of so many seconds, and nearly all were."""
+        span = f"{self.recorded(INCIDENT)}[{format_duration(seconds)}]"
+        enough = ENOUGH * seconds / self.plan.evaluation.interval
+        return f"min_over_time({span}) == 1 and count_over_time({span}) >= {enough:g}"
+
+    def repeated(self, times: int, within: int) -> str:
+        """Incidents that ended within so many seconds, and the one that goes on."""
+        incident = self.recorded(INCIDENT)
+        return f"resets({incident}[{format_duration(within)}]) + {incident} >= {times}"
+
+    def now(self) -> str:
+        """The ratio that a page shows: known whenever a paging condition holds."""
+        shorts = [c.window if isinstance(c, Outage) else c.short for c in self.paging()]
+        return self.ratio(max(_HOUR, *shorts))
+
+
+def _longest(condition: Burn | Outage) -> int:
+    return condition.window if isinstance(condition, Outage) else condition.long

@@ -1,0 +1,139 @@
+"""The recorded series of an objective. naming.py says what each of them means.
+
+Base series come from the families, all others from base series: they stand in groups of their own,
+because vmalert would see a series of the same group one evaluation late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..slo.plan import Calendar, Objective, Plan, Window
+from ..slo.quantities import format_duration
+from .conditions import Conditions
+from .model import Recording
+from .naming import (
+    BAD,
+    BUDGET_COVERAGE,
+    BUDGET_REMAINING,
+    BURN_RATE,
+    CLAMPED,
+    INCIDENT,
+    OBJECTIVE,
+    STATE,
+    TOTAL,
+    Series,
+)
+from .promql import ratio
+from .sli import slis
+from .sources import readable, seen
+
+_HOUR = 3600
+
+
+def base(plan: Plan, objective: Objective) -> Iterator[Recording]:
+    for sli in slis(objective, plan.evaluation):
+        part = {"component": sli.component} if sli.component else {}
+        yield _recording(BAD, sli.bad, plan, objective, **part)
+        yield _recording(TOTAL, sli.total, plan, objective, **part)
+        if sli.wrong is not None:
+            yield _recording(CLAMPED, sli.wrong, plan, objective, **part)
+    yield _recording(
+        OBJECTIVE, f"vector({objective.objective:f})", plan, objective, **_about(objective)
+    )
+
+
+def _about(objective: Objective) -> dict[str, str]:
+    window, sla_class = objective.window, objective.selection.sla_class
+    about = {
+        "budgeting": str(objective.budgeting),
+        "signal": objective.signal.name,
+        "period": str(window.calendar or format_duration(window.seconds)),
+    }
+    return about | ({"class": sla_class} if sla_class else {})
+
+
+def derived(plan: Plan, objective: Objective) -> Iterator[Recording]:
+    """What is asked of short windows."""
+    conditions = Conditions(plan, objective)
+    burned = f"{conditions.ratio(_HOUR)} / {objective.budget:f}"
+    yield _recording(BURN_RATE, burned, plan, objective)
+    if (incident := conditions.incident()) is not None:
+        yield _recording(INCIDENT, incident, plan, objective)
+    yield _recording(STATE, _state(conditions), plan, objective)
+
+
+def _state(conditions: Conditions) -> str:
+    """Each answer where those before it know none: `or on ()` adds no second one."""
+    total = conditions.recorded(TOTAL)
+    if conditions.parts:  # judged only when every part is
+        total = f"({conditions.one(total, 'min')} and {conditions.one(total, 'count')}"
+        total += f" == {len(conditions.parts)})"
+    answers = [f"({total} <= bool 0)"]
+    present, answering = seen(conditions.objective), readable(conditions.objective)
+    if present is not None:
+        answers.append(f"(0 * count({present}) + 1)")
+    if answering is not None:  # what is posted cannot be missing, it has just not come yet
+        answers.append(f"(0 * count({answering}) + {1 if present is None else 3})")
+    return " or on () ".join([*answers, "vector(2)"])
+
+
+def budget(plan: Plan, objective: Objective) -> Iterator[Recording]:
+    """What is asked of the whole period."""
+    conditions, window = Conditions(plan, objective), objective.window
+    covered = _coverage(conditions, window)
+    used = _period_ratio(conditions, window)
+    left = f"1 - {used} / {objective.budget:f} and {covered} >= {objective.min_coverage:f}"
+    yield _recording(BUDGET_REMAINING, left, plan, objective)
+    yield _recording(BUDGET_COVERAGE, covered, plan, objective)
+
+
+def _period_ratio(conditions: Conditions, window: Window) -> str:
+    if window.calendar is None:
+        return conditions.ratio(window.seconds)
+    return conditions.ratio_of(lambda selector: _in_period("sum", selector, conditions, window))
+
+
+def _coverage(conditions: Conditions, window: Window) -> str:
+    total, evaluation = conditions.recorded(TOTAL), conditions.plan.evaluation
+    if window.calendar is None:
+        count = conditions.one(
+            f"count_over_time({total}[{format_duration(window.seconds)}])", "min"
+        )
+        share = f"{count} * {evaluation.interval} / {window.seconds}"
+    else:
+        count = conditions.one(_in_period("count", total, conditions, window), "min")
+        passed = f"clamp_min({_PASSED[window.calendar]}, {evaluation.base})"
+        share = f"{count} * {evaluation.base} / on () group_left () {passed}"
+    return f"clamp_max({share}, 1)"
+
+
+def _in_period(what: str, selector: str, conditions: Conditions, window: Window) -> str:
+    """Over the calendar period so far, in steps of the base window, which rates tile without a
+    gap. `@ end()` is the time of the evaluation, also within the subquery; the constant objective
+    has a sample of it, which a bare time() could not give."""
+    calendar = window.calendar or Calendar.MONTH
+    number, longest = _NUMBER[calendar], _LONGEST[calendar]
+    now = f"max(timestamp({conditions.recorded(OBJECTIVE)} @ end()))"
+    inside = f"{number.format('vector(time())')} == {number.format(now)}"
+    step = format_duration(conditions.plan.evaluation.base)
+    return f"{what}_over_time(({selector} and on () ({inside}))[{longest}:{step}])"
+
+
+# Weeks begin on Monday, four days after the epoch. UTC.
+_NUMBER = {
+    Calendar.MONTH: "month({})",
+    Calendar.WEEK: "floor(({} - 345600) / 604800)",
+}
+_LONGEST = {Calendar.MONTH: "31d", Calendar.WEEK: "7d"}
+_PASSED = {
+    Calendar.MONTH: "(day_of_month() - 1) * 86400 + hour() * 3600 + minute() * 60",
+    Calendar.WEEK: "(vector(time()) - 345600) % 604800",
+}
+
+
+def _recording(
+    series: Series, expr: str, plan: Plan, objective: Objective, **labels: str
+) -> Recording:
+    named = {"service": plan.service, "slo": objective.name}
+    return Recording(series.name, expr, named | labels)
