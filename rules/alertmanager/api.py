@@ -111,8 +111,9 @@ class Matcher:
 
     def __str__(self) -> str:
         operator = ("=" if self.is_equal else "!") + ("~" if self.is_regex else "=")
+        operator = operator.replace("==", "=")
         escaped = self.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        return f'{self.name}{operator if operator != "==" else "="}"{escaped}"'
+        return f'{self.name}{operator}"{escaped}"'
 
 
 @dataclass(frozen=True, slots=True)
