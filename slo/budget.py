@@ -68,19 +68,20 @@ class State(IntEnum):
     SIGNAL_MISSING = 3
 
 
-def slice_of_events(count: Count, slice_target: Decimal) -> Count | None:
-    """The slice that events of one base window make: bad if fewer than `slice_target` of them were
-    good. None without traffic: no slice, neither good nor bad."""
+def slice_of_events(count: Count, slice_target: Decimal) -> Count:
+    """The slice that the events of one base window make: bad if fewer than `slice_target` of them
+    were good. Without traffic there was nothing to judge: neither good nor bad."""
     if count.total <= 0:
-        return None
+        return Count(count.at, 0.0, 0.0)
     bad = count.bad / count.total > float(1 - slice_target)
     return Count(count.at, float(bad), 1.0)
 
 
-def slice_of_value(at: float, value: float | None, threshold: Decimal) -> Count | None:
-    """The slice of a VALUE signal: bad while above its threshold. None where it has no value."""
-    if value is None or math.isnan(value):
-        return None
+def slice_of_value(at: float, value: float, threshold: Decimal) -> Count:
+    """The slice of a VALUE signal: bad while above its threshold. NaN, the ratio of nothing to
+    nothing, is nothing to judge."""
+    if math.isnan(value):
+        return Count(at, 0.0, 0.0)
     return Count(at, float(value > float(threshold)), 1.0)
 
 

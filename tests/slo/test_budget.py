@@ -46,7 +46,7 @@ def test_ratios_are_weighted_by_events_and_no_mean_of_ratios() -> None:
     quiet = [Count(60 * i, 1, 1) for i in range(61, 121)]
     assert over(busy + quiet, 7200, 7200).ratio == 60 / 6060
     slices = [slice_of_events(count, Decimal("0.95")) for count in busy + quiet]
-    assert over([each for each in slices if each], 7200, 7200).ratio == 0.5  # if asked for
+    assert over(slices, 7200, 7200).ratio == 0.5  # if asked for
 
 
 def test_a_window_is_open_on_the_left_and_closed_on_the_right() -> None:
@@ -99,14 +99,18 @@ def test_a_slice_is_bad_if_too_few_of_its_events_were_good() -> None:
     target = Decimal("0.95")
     assert slice_of_events(Count(9, 5, 100), target) == Count(9, 0, 1)
     assert slice_of_events(Count(9, 6, 100), target) == Count(9, 1, 1)
-    assert slice_of_events(Count(9, 0, 0), target) is None
 
 
-def test_a_value_is_bad_above_its_threshold_and_unknown_where_there_is_none() -> None:
+def test_a_value_is_bad_above_its_threshold() -> None:
     assert slice_of_value(9, 0.3, Decimal("0.3")) == Count(9, 0, 1)
     assert slice_of_value(9, 0.31, Decimal("0.3")) == Count(9, 1, 1)
-    assert slice_of_value(9, None, Decimal("0.3")) is None
-    assert slice_of_value(9, float("nan"), Decimal("0.3")) is None
+
+
+def test_a_slice_of_nothing_is_neither_good_nor_bad_and_known() -> None:
+    nothing = slice_of_events(Count(9, 0, 0), Decimal("0.95"))
+    assert nothing == slice_of_value(9, float("nan"), Decimal("0.3")) == Count(9, 0, 0)
+    sums = over([nothing, Count(20, 1, 1)], 30, 30)
+    assert (sums.ratio, sums.samples) == (1.0, 2)
 
 
 def test_a_composite_is_the_weighted_mean_of_ratios_whatever_their_traffic() -> None:
