@@ -24,7 +24,6 @@ from .naming import (
     TOTAL,
     Series,
 )
-from .promql import ratio
 from .sli import slis
 from .sources import readable, seen
 

@@ -1,0 +1,159 @@
+"""The alerts of an objective: each tier of the response its own, and what is not known told apart.
+
+Symptoms are muted by their cause in PromQL, not by Alertmanager: a resolve that happens while an
+alert is inhibited is never delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ..slo.plan import Objective, Plan, Severity, Tier, When
+from ..slo.quantities import format_duration, format_percent
+from ..slo.signals import Needs
+from . import advice, carried
+from .causes import all_down
+from .conditions import Conditions
+from .model import Alert
+from .naming import (
+    BUDGET_EXHAUSTED,
+    BUDGET_REMAINING,
+    INCIDENT,
+    INCIDENT_REPEATS,
+    NO_DATA,
+    NO_TRAFFIC,
+    SIGNAL_MISSING,
+    STATE,
+    AlertName,
+    burn_alert,
+)
+
+# Engines restart and are scraped anew within these; whoever waits longer is told.
+_NO_DATA_HOLD = 900
+_NO_TRAFFIC_HOLD = 1800
+_ENGINEERING = 2  # whose the monitoring of the objective is
+_RATIO = "{{ $value | humanizePercentage }}"
+
+
+def of_engine(objective: Objective) -> bool:
+    """Whether the engine itself is read: without one the objective has no data."""
+    return objective.signal.needs in (Needs.SCRAPE, Needs.PROBE, Needs.GPU)
+
+
+def is_muted(objective: Objective) -> bool:
+    """Whether all engines being down says it all. Not of what the users' side counts, nor of
+    availability: those are true then too."""
+    return of_engine(objective) and objective.signal.name != "availability"
+
+
+def urgent(plan: Plan, objective: Objective) -> Iterator[Alert]:
+    """Pages, and what tells that nothing is known."""
+    alerts = _Alerts(plan, objective)
+    for tier in objective.response:
+        if (page := alerts.page(tier)) is not None:
+            yield page
+    yield from alerts.unknown()
+
+
+def patient(plan: Plan, objective: Objective) -> Iterator[Alert]:
+    """Tickets about what builds up over hours and days."""
+    alerts = _Alerts(plan, objective)
+    for tier in objective.response:
+        yield from alerts.tickets(tier)
+
+
+class _Alerts:
+    def __init__(self, plan: Plan, objective: Objective) -> None:
+        # What the carried labels say of tiers is the objective's own response.
+        self._plan = replace(plan, response=objective.response)
+        self._objective = objective
+        self._conditions = Conditions(plan, objective)
+        self._about = f"{plan.service}/{objective.name}"
+        period = objective.window.calendar or format_duration(objective.window.seconds)
+        self._promise = f"objective {format_percent(objective.objective)} over {period}"
+
+    def page(self, tier: Tier) -> Alert | None:
+        """One alert for whatever calls this tier at once, or after a while."""
+        if not (reasons := self._reasons(tier)):
+            return None
+        holding = f"{self._conditions.now()} and ({' or '.join(reasons)})"
+        summary = f"{self._about}: {_RATIO} bad over the last hour, {self._promise}"
+        return self._burn(tier, Severity.PAGE, self._muted(holding), summary)
+
+    def _reasons(self, tier: Tier) -> list[str]:
+        conditions = self._conditions
+        if not conditions.paging():
+            return []
+        if When.INCIDENT in tier.when:
+            return [f"{conditions.recorded(INCIDENT)} == 1"]
+        reasons = []
+        if When.FAST_BURN in tier.when and (fast := conditions.fastest()) is not None:
+            reasons.append(conditions.holds(fast))
+        if tier.after is not None:
+            reasons.append(f"({conditions.lasted(tier.after)})")
+        return reasons
+
+    def tickets(self, tier: Tier) -> Iterator[Alert]:
+        conditions = self._conditions
+        slow = [conditions.holds(burn) for burn in conditions.ticketing()]
+        if When.SLOW_BURN in tier.when and slow:
+            summary = f"{self._about}: {_RATIO} bad, and for long; {self._promise}"
+            yield self._burn(tier, Severity.TICKET, self._muted(" or ".join(slow)), summary)
+        if When.BUDGET_EXHAUSTED in tier.when:
+            spent = f"{conditions.recorded(BUDGET_REMAINING)} <= 0"
+            summary = f"{self._about}: {_RATIO} of the error budget left, {self._promise}"
+            yield self._alert(BUDGET_EXHAUSTED.name, spent, tier, summary, advice.REVIEW)
+        if When.REPEATED in tier.when and conditions.paging():
+            repeated = conditions.repeated(tier.times, tier.within)
+            within = format_duration(tier.within)
+            summary = f"{self._about}: {{{{ $value }}}} incidents within {within}"
+            yield self._alert(INCIDENT_REPEATS.name, repeated, tier, summary, advice.REVIEW)
+
+    def unknown(self) -> Iterator[Alert]:
+        silent = f"{self._conditions.recorded(STATE)} == 2"
+        if of_engine(self._objective):
+            silent = f"{silent} unless on () {all_down(self._plan)}"
+        yield self._state(NO_DATA, silent, advice.NO_DATA, _NO_DATA_HOLD)
+        missing = f"{self._conditions.recorded(STATE)} == 3"
+        yield self._state(SIGNAL_MISSING, missing, advice.SIGNAL_MISSING, _NO_DATA_HOLD)
+        if self._objective.expect_traffic:
+            idle = f"{self._conditions.recorded(STATE)} == 1"
+            yield self._state(NO_TRAFFIC, idle, advice.NO_TRAFFIC, _NO_TRAFFIC_HOLD)
+
+    def _state(self, name: AlertName, expr: str, actions: Sequence[str], hold: int) -> Alert:
+        tier = carried.tier_of(self._plan, _ENGINEERING)
+        summary = f"{self._about}: {name.meaning}"
+        return self._alert(
+            name.name, expr, tier, summary, actions,
+            impact="Unknown: nobody can say how users fare.", hold=hold,
+        )  # fmt: skip
+
+    def _muted(self, expr: str) -> str:
+        if not is_muted(self._objective):
+            return expr
+        return f"({expr}) unless on () {all_down(self._plan)}"
+
+    def _burn(self, tier: Tier, severity: Severity, expr: str, summary: str) -> Alert:
+        signal = self._objective.signal
+        return self._alert(
+            burn_alert(signal), expr, tier, summary, advice.burning(signal), severity=severity
+        )
+
+    def _alert(
+        self, name: str, expr: str, tier: Tier, summary: str, actions: Sequence[str], *,
+        severity: Severity = Severity.TICKET, impact: str | None = None, hold: int = 0,
+    ) -> Alert:  # fmt: skip
+        labels = carried.labels(self._plan, self._objective.name, tier.tier, severity)
+        felt = impact or f"{_sentence(self._objective.signal.feels)}."
+        return Alert(
+            alert=name,
+            expr=expr,
+            labels=labels | {"urgency": self._objective.urgency},
+            annotations=carried.annotations(self._plan, name, summary, felt, actions),
+            hold=hold,
+        )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
