@@ -18,18 +18,18 @@ import typer
 from typer.main import get_command
 
 from ..exporters.reading import FatalSourceError, InfersloError
+from ..slo.errors import SpecError
+from .commands.check import check
 from .errors import SettingsError, StartError
+from .exits import FATAL, OK, PROBLEM, USAGE
 from .printable import printable_lines
-from .settings.load import Loaded, load_target
+from .settings.load import Loaded
 from .settings.model import Settings
 from .settings.options import with_settings
-from .settings.values import read_token
 
 if TYPE_CHECKING:
     from .interpret import Interpretation
 
-OK, PROBLEM, USAGE, FATAL = 0, 1, 2, 3
-_READ_ORIGINS = {"url": "URL", "bearer_token_file": "--token-file", "ca_file": "--ca-file"}
 
 _APP_HELP = """Watch LLM inference: one set of metrics, whatever the engine.
 
@@ -38,11 +38,12 @@ Examples:
   inferslo up
   inferslo sidecar --engine http://127.0.0.1:8000
   inferslo read http://127.0.0.1:8000 --explain
+  inferslo check slo.yaml
 
 \b
 Exit codes:
   0    all is well
-  1    a problem was found: no engine, unreachable, no metrics page
+  1    a problem was found: no engine, unreachable, no metrics page, a wrong SLO file
   2    wrong usage or settings, or the sidecar cannot start as told to
   3    fatal at run time: only a new process can mend it, as a GPU that fell off
   130  stopped by Ctrl-C
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = get_command(app)(args=arguments, prog_name="inferslo", standalone_mode=False)
         sys.stdout.flush()
-    except SettingsError as error:
+    except (SettingsError, SpecError) as error:
         return _fail(USAGE, *error.problems)
     except StartError as error:
         return _fail(USAGE, str(error))
@@ -202,17 +203,17 @@ def _read(
 
 
 def _page(source: str, token_file: str | None, ca_file: str | None) -> Interpretation:
-    from ..exporters.http import HttpFetcher
     from .interpret import MAX_FILE_BYTES, interpret_file, interpret_page, interpret_url
+    from .reach import reach
 
     if source == "-":
         return interpret_page("stdin", sys.stdin.buffer.read(MAX_FILE_BYTES + 1))
     if "://" not in source:
         return interpret_file(Path(source))
-    values = {"url": source, "bearer_token_file": token_file, "ca_file": ca_file}
-    target = load_target(values, _READ_ORIGINS)
-    token = read_token(target.bearer_token_file) if target.bearer_token_file else None
-    return interpret_url(target, HttpFetcher(bearer_token=token, ca_file=target.ca_file))
+    return interpret_url(*reach(source, "URL", token_file, ca_file))
+
+
+app.command("check")(check)
 
 
 @config_app.command("show")

@@ -23,11 +23,16 @@ _MAX_SHOWN = 80  # characters of a value
 
 def load(path: Path) -> Plan:
     """The plan of a file. Raises SpecError, and UnreadableError where there is no such file."""
+    return load_with_places(path)[0]
+
+
+def load_with_places(path: Path) -> tuple[Plan, Document]:
+    """As load, and where everything stands. `objectives` are in the order of the plan's."""
     try:
         document = read(path, _EXPECTED)
     except ValueError as error:
         raise UnreadableError([one_line(str(error))]) from None
-    return _plan(document)
+    return _plan(document), document
 
 
 def load_text(text: str | bytes, name: str = "slo.yaml") -> Plan:

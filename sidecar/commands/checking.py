@@ -1,0 +1,90 @@
+"""What `inferslo check` does: reads SLO files, and asks an engine whether it can answer them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ...slo.buckets import EnginePage, Kind
+from ...slo.buckets import check as misfits
+from ...slo.errors import SpecError, UnreadableError, one_line
+from ...slo.explain import explain
+from ...slo.load import load_with_places
+from ...slo.plan import Plan
+from ..printable import printable, printable_lines
+from ..reach import reach
+from .bounds import page_at, page_of_capture
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A file, its plan if it makes one, and every problem found, one line each."""
+
+    file: Path
+    plan: Plan | None
+    problems: tuple[str, ...]
+
+
+def page_of(
+    engine: str | None, capture: Path | None, token_file: str | None, ca_file: str | None
+) -> EnginePage | None:
+    """None if none is named. Raises SourceError, StartError, SettingsError."""
+    if engine is not None and capture is not None:
+        raise typer.BadParameter("--engine and --capture say the same thing twice: give one")
+    if engine is not None:
+        return page_at(*reach(engine, "--engine", token_file, ca_file))
+    return page_of_capture(capture) if capture is not None else None
+
+
+def check_file(file: Path, page: EnginePage | None) -> Checked:
+    """Raises UnreadableError where there is no such file."""
+    try:
+        plan, document = load_with_places(file)
+    except UnreadableError:
+        raise
+    except SpecError as error:
+        return Checked(file, None, error.problems)
+    index = {objective.name: n for n, objective in enumerate(plan.objectives)}
+    problems = []
+    for problem in misfits(plan, page) if page is not None else ():
+        key = "threshold" if problem.kind is Kind.BOUND else "signal"
+        keys = ("objectives", index[problem.objective], key)
+        problems.append(f"{document.place(keys)}: {problem.objective}: {problem.text}")
+    return Checked(file, plan, tuple(problems))
+
+
+def as_text(checked: Checked, *, explained: bool) -> str:
+    lines = [printable(problem) for problem in checked.problems]
+    if checked.plan is not None and explained:
+        lines += printable_lines(explain(checked.plan)).splitlines()
+    elif checked.plan is not None and not lines:
+        count = len(checked.plan.objectives)
+        lines.append(f"{printable(str(checked.file))}: fine, {count} objectives")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def as_json(files: Iterable[Checked]) -> str:
+    """[{"file": …, "problems": [{"line": …, "column": …, "message": …}], "notes": […]}]; line and
+    column are null where a problem is about the file as a whole."""
+    documents = [
+        {
+            "file": str(checked.file),
+            "problems": [_located(str(checked.file), problem) for problem in checked.problems],
+            "notes": list(checked.plan.notes) if checked.plan else [],
+        }
+        for checked in files
+    ]
+    return json.dumps(documents, indent=2)
+
+
+def _located(file: str, problem: str) -> dict[str, Any]:
+    rest = problem.removeprefix(one_line(file)).removeprefix(": ")
+    found = re.match(r":(\d+):(\d+): ", rest)
+    line, column = map(int, found.groups()) if found else (None, None)
+    return {"line": line, "column": column, "message": rest[found.end() :] if found else rest}
