@@ -23,16 +23,17 @@ _GAPS = {
 
 def page_at(target: Target, fetcher: Fetcher) -> EnginePage:
     """Of a live engine. Raises SourceError, and StartError if it is a gateway."""
-    return _page(interpret_url(target, fetcher))
+    return page_of(interpret_url(target, fetcher))
 
 
 def page_of_capture(path: Path) -> EnginePage:
     """Of a saved page, which does not tell the version. Raises SourceError, and StartError if it
     cannot be read or is a gateway's."""
-    return _page(interpret_file(path))
+    return page_of(interpret_file(path))
 
 
-def _page(read: Interpretation) -> EnginePage:
+def page_of(read: Interpretation) -> EnginePage:
+    """Of a page that has been read. Raises StartError if it is a gateway's."""
     if read.type not in ENGINES:
         raise StartError(f"{read.name} is {read.type}, a gateway: name the engine behind it")
     gaps = {gap.signal: f"{gap.reason}; {gap.remedy}" for gap in read.observation.gaps}

@@ -1,0 +1,219 @@
+"""A first SLO file: what three questions and a look at the engine come to.
+
+The text is a file of the catalogue, objective by objective: thresholds moved to bounds that the
+engine's histograms have, objectives that nothing here can judge commented out, each with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from pydantic import TypeAdapter, ValidationError
+
+from . import catalogue
+from .buckets import EnginePage, Kind, check
+from .errors import SloError
+from .load import load_text
+from .plan import Objective
+from .quantities import format_duration
+from .signals import SIGNALS, Needs
+from .spec.values import Name
+
+
+class Strictness(StrEnum):
+    """How many users wait, and what it costs when they wait in vain."""
+
+    RELAXED = "relaxed"  # few wait: the next morning is soon enough
+    NORMAL = "normal"
+    STRICT = "strict"  # money is at stake
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """kind: of service, a name of the catalogue. on_call: the team that is called. service: its
+    name. events: the application posts business events, or a gateway is watched."""
+
+    kind: str
+    strictness: Strictness
+    on_call: str
+    service: str
+    events: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What was found: the models that it serves, and its page."""
+
+    models: tuple[str, ...]
+    page: EnginePage
+
+    @property
+    def title(self) -> str:
+        return f"{self.page.engine_type} {self.page.version}".rstrip()
+
+
+class InitError(SloError):
+    """No file can be made of these answers; one line says what to do."""
+
+
+_AVAILABILITY = {
+    Strictness.RELAXED: "99 # ours: relaxed",
+    Strictness.STRICT: "99.97 # T42: to prove it takes 9,985 requests without an error",
+}
+_NO_EVENTS = "needs business events of the application (docs/events.md)"
+_NO_PROBE = "needs the in-engine probe, which is not on the engine's page"
+_ON_CALL = """\
+response: # who acts, and when; give the tiers teams of their own as you have them
+  - tier: 1
+    team: {team}
+    receiver: {team}-pager
+    tickets: {team}-tickets
+  - tier: 2
+    team: {team}
+    receiver: {team}-pager
+    tickets: {team}-tickets
+  - tier: 3
+    team: {team}
+    receiver: {team}-tickets
+
+# How they are reached; the routing tree needs it. Remove the # and write your own:
+# receivers:
+#   {team}-pager:
+#     pagerduty: {{routing_key_file: /etc/alertmanager/pagerduty.key}}
+#   {team}-tickets:
+#     slack: {{api_url_file: /etc/alertmanager/slack.url, channel: "#{team}"}}
+"""
+
+
+def write(answers: Answers, engine: Engine) -> str:
+    """The file's text, which passes `check` by itself and against the engine's page.
+
+    Raises InitError, and NoSuchEntryError of an unknown kind.
+    """
+    _check_name("on-call team", answers.on_call)
+    _check_name("service", answers.service)
+    entry = catalogue.entry(answers.kind)
+    before, _, after = entry.text.partition("objectives:\n")
+    blocks = [_as_strict(block, answers.strictness) for block in after.strip("\n").split("\n\n")]
+    lacking = {block: _lacks(block, answers, engine.page) for block in blocks}
+    blocks = [_commented(block, why) if why else block for block, why in lacking.items()]
+    _check_not_empty(blocks, answers, next(filter(None, lacking.values()), ""))
+    classes = before[before.index("classes:") :].strip("\n") if "classes:" in before else ""
+    parts = [_head(answers, engine, entry.summary), classes]
+    fitted = _fitted(parts, blocks, answers.strictness, engine)
+    _check_not_empty(fitted, answers, "the engine's page does not tell what they need")
+    return _joined([*parts, _objectives(fitted), _ON_CALL.format(team=answers.on_call)])
+
+
+def _check_name(what: str, name: str) -> None:
+    try:
+        TypeAdapter(Name).validate_python(name)
+    except ValidationError as error:
+        why = error.errors()[0]["ctx"]["error"]
+        raise InitError(f"{what}: {why}") from None
+
+
+def _check_not_empty(blocks: list[str], answers: Answers, why: str) -> None:
+    if not any(map(_is_active, blocks)):
+        raise InitError(f"no objective of {answers.kind} can be judged here: {why}")
+
+
+def _head(answers: Answers, engine: Engine, summary: str) -> str:
+    lines = [
+        f"# {summary}",
+        f"# Written by `inferslo init` for {engine.title}, strictness {answers.strictness}. Each number",
+        "# is followed by its source (docs/catalogue.md); change what does not fit.",
+        f"service: {answers.service}",
+        f"owner: {answers.on_call}",
+    ]
+    models = [json.dumps(model, ensure_ascii=False) for model in engine.models]
+    if models:
+        lines.append(f"match: {{model_name: [{', '.join(models)}]}}")
+    return "\n".join(lines)
+
+
+def _objectives(blocks: list[str]) -> str:
+    return "objectives:\n" + "\n\n".join(blocks)
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n\n".join(filter(None, parts))
+
+
+# --- one objective of a catalogue file, as lines -------------------------------------------------
+
+
+def _value(block: str, key: str) -> str:
+    found = re.search(rf"^  (?:- |  ){key}: (.+?)(?: +#.*)?$", block, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _with(block: str, key: str, value: str) -> str:
+    """The line of the key written anew."""
+    return re.sub(rf"(?m)^(    {key}: ).*$", lambda line: line[1] + value, block)
+
+
+def _is_active(block: str) -> bool:
+    return block.startswith("  - ")
+
+
+def _commented(block: str, why: str) -> str:
+    lines = "\n".join(f"  # {line[2:]}" for line in block.splitlines())
+    return f"  # {why[:1].upper()}{why[1:]}:\n{lines}"
+
+
+def _lacks(block: str, answers: Answers, page: EnginePage) -> str:
+    """What must be there first; empty if nothing."""
+    needs = SIGNALS[_value(block, "signal")].needs
+    if _value(block, "class") or _value(block, "prompt_tokens"):
+        needs = Needs.PROBE
+    if needs is Needs.PROBE and not page.probed:
+        return _NO_PROBE
+    return _NO_EVENTS if needs is Needs.EVENTS and not answers.events else ""
+
+
+def _as_strict(block: str, strictness: Strictness) -> str:
+    if _value(block, "signal") == "availability" and strictness in _AVAILABILITY:
+        block = _with(block, "objective", _AVAILABILITY[strictness])
+    if strictness is Strictness.RELAXED and not _value(block, "urgency"):
+        block += "\n    urgency: office-hours"
+    return block
+
+
+# --- against the engine's page -------------------------------------------------------------------
+
+
+def _fitted(
+    parts: list[str], blocks: list[str], strictness: Strictness, engine: Engine
+) -> list[str]:
+    """The blocks so that the page can answer all that are not comments."""
+    plan = load_text(_joined([*parts, _objectives(blocks)]))
+    problems = {problem.objective: problem for problem in check(plan, engine.page)}
+    objectives = {objective.name: objective for objective in plan.objectives}
+    fitted = []
+    for block in blocks:
+        problem = problems.get(_value(block, "name")) if _is_active(block) else None
+        if problem is None:
+            fitted.append(block)
+        elif problem.kind is Kind.MISSING:
+            fitted.append(_commented(block, problem.text))
+        else:
+            fitted.append(_moved(block, objectives[problem.objective], strictness, engine))
+    return fitted
+
+
+def _moved(block: str, objective: Objective, strictness: Strictness, engine: Engine) -> str:
+    """The threshold moved to a bound: that below if strict, else that above, where there is one."""
+    assert objective.threshold is not None, "only what has a threshold is off a bound"
+    bounds = engine.page.bounds[objective.signal.name]
+    above = bisect(bounds, float(objective.threshold))
+    at = above - 1 if strictness is Strictness.STRICT else above
+    bound = Decimal(repr(bounds[min(max(at, 0), len(bounds) - 1)]))
+    wish = re.search(r"threshold: (\S+) +# ([\w-]+)", block)
+    said = f"{wish[2]} says {wish[1]}, no bound" if wish else "a bound"
+    return _with(block, "threshold", f"{format_duration(bound)} # {said} of {engine.title}")
