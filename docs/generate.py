@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import typing
 from collections.abc import Iterator
 from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from inferslo.exporters.names import FAMILIES, Family, Feed
 from inferslo.sidecar.events.model import json_schema
 from inferslo.sidecar.settings import model as settings
 from inferslo.sidecar.settings.targets import Engine, Target
+from inferslo.slo import schema as slo_schema
+from inferslo.slo.signals import SIGNALS
+from inferslo.slo.spec import AlertingSpec, ClassesSpec, ClassSpec, Spec, TierSpec
 
 HEADER = """\
 # Metrics
@@ -91,10 +98,77 @@ def events_schema() -> str:
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
+def slo_page() -> str:
+    """docs/slo.md: its tables; the text around them is written by hand."""
+    page = (Path(__file__).parent / "slo.md").read_text(encoding="utf-8")
+    return _between(_between(page, "keys", _keys()), "signals", _signals())
+
+
+def _keys() -> Iterator[str]:
+    yield "| key | default | meaning |"
+    yield "|---|---|---|"
+    yield from _keys_of(Spec, "")
+
+
+def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    """A row for each key, followed by those of the mapping that it holds."""
+    for name, field in model.model_fields.items():
+        key = f"{prefix}{field.alias or name}"
+        yield f"| `{key}` | {_default(field)} | {field.description} |"
+        inner, form = _mapping_in(field.annotation)
+        is_shared = prefix and inner in (AlertingSpec, TierSpec)  # told where the file has them
+        if inner is not None and not is_shared:
+            yield from _keys_of(inner, key + form)
+    if model is ClassesSpec:
+        yield from _keys_of(ClassSpec, f"{prefix}CLASS.")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "needed"
+    extra = field.json_schema_extra
+    default = extra["default"] if isinstance(extra, dict) else field.default
+    if isinstance(default, bool):
+        return f"`{json.dumps(default)}`"
+    return f"`{default}`" if isinstance(default, (str, int)) else ""
+
+
+def _mapping_in(annotation: object) -> tuple[type[BaseModel] | None, str]:
+    """The model that a key holds, and how its own keys are reached: `.`, `[].` or `.NAME.`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, "."
+    outer = typing.get_origin(annotation)
+    for inner in typing.get_args(annotation):
+        found, form = _mapping_in(inner)
+        if found is not None:
+            return found, {tuple: "[].", dict: ".NAME."}.get(outer, form)
+    return None, ""
+
+
+def _signals() -> Iterator[str]:
+    yield "| signal | what | counts | needs | by class | threshold | pages |"
+    yield "|---|---|---|---|---|---|---|"
+    for signal in SIGNALS.values():
+        default = f", `{signal.default}` by default" if signal.default is not None else ""
+        yield (
+            f"| `{signal.name}` | {signal.title} | {signal.shape} | {signal.needs} |"
+            f" {'yes' if signal.classed else ''} | {signal.unit}{default} |"
+            f" {'yes' if signal.pages else ''} |"
+        )
+
+
+def slo_schema_text() -> str:
+    """docs/schema/slo.schema.json, and the same in the package: for editors."""
+    return json.dumps(slo_schema.json_schema(), indent=2) + "\n"
+
+
 PAGES = {
     "configuration.md": configuration_page,
     "metrics.md": metrics_page,
     "schema/events.schema.json": events_schema,
+    "schema/slo.schema.json": slo_schema_text,
+    "slo.md": slo_page,
+    "../slo/slo.schema.json": slo_schema_text,
 }
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ CAPTURES = ROOT / "tests" / "captures"
 VLLM = CAPTURES / "vllm-0.32.0__mid-overload.prom"
 LITELLM = CAPTURES / "litellm-1.108.7__3-fallbacks.prom"
 EXECUTABLE = Path(sys.executable).with_name("inferslo")
-COMMANDS = ("sidecar", "up", "read", "config show", "version")
+COMMANDS = ("sidecar", "up", "read", "check", "config show", "version")
 
 
 def inferslo(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> Outcome:
