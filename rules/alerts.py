@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..slo.plan import Objective, Plan, Severity, Tier, When
 from ..slo.quantities import format_duration, format_percent
-from ..slo.signals import Needs
+from ..slo.signals import Needs, Shape
 from . import advice, carried
 from .causes import all_down
 from .conditions import Conditions
@@ -28,6 +28,7 @@ from .naming import (
     AlertName,
     burn_alert,
 )
+from .sli import is_value
 
 # Engines restart and are scraped anew within these; whoever waits longer is told.
 _NO_DATA_HOLD = 900
@@ -70,15 +71,17 @@ class _Alerts:
         self._objective = objective
         self._conditions = Conditions(plan, objective)
         self._about = f"{plan.service}/{objective.name}"
-        period = objective.window.calendar or format_duration(objective.window.seconds)
+        calendar = objective.window.calendar
+        period = f"the {calendar}" if calendar else format_duration(objective.window.seconds)
         self._promise = f"objective {format_percent(objective.objective)} over {period}"
+        self._bad = f"{_RATIO} {_bad(objective)}"
 
     def page(self, tier: Tier) -> Alert | None:
         """One alert for whatever calls this tier at once, or after a while."""
         if not (reasons := self._reasons(tier)):
             return None
         holding = f"{self._conditions.now()} and ({' or '.join(reasons)})"
-        summary = f"{self._about}: {_RATIO} bad over the last hour, {self._promise}"
+        summary = f"{self._about}: {self._bad} in the last hour, {self._promise}"
         return self._burn(tier, Severity.PAGE, self._muted(holding), summary)
 
     def _reasons(self, tier: Tier) -> list[str]:
@@ -98,7 +101,7 @@ class _Alerts:
         conditions = self._conditions
         slow = [conditions.holds(burn) for burn in conditions.ticketing()]
         if When.SLOW_BURN in tier.when and slow:
-            summary = f"{self._about}: {_RATIO} bad, and for long; {self._promise}"
+            summary = f"{self._about}: {self._bad}, and for long; {self._promise}"
             yield self._burn(tier, Severity.TICKET, self._muted(" or ".join(slow)), summary)
         if When.BUDGET_EXHAUSTED in tier.when:
             spent = f"{conditions.recorded(BUDGET_REMAINING)} <= 0"
@@ -153,6 +156,16 @@ class _Alerts:
             annotations=carried.annotations(self._plan, name, summary, felt, actions),
             hold=hold,
         )
+
+
+def _bad(objective: Objective) -> str:
+    """What is wrong with the share of bad events that the alert shows."""
+    title, threshold = objective.signal.title, objective.threshold
+    if objective.signal.shape is Shape.LATENCY and threshold is not None:
+        return f"over {format_duration(threshold)} ({title})"
+    if is_value(objective):
+        return f"of the time {title} above {threshold}"
+    return f"bad ({title})"
 
 
 def _sentence(text: str) -> str:

@@ -98,20 +98,28 @@ class Conditions:
     def _burns(self, severity: Severity) -> tuple[Burn, ...]:
         return tuple(burn for burn in self.objective.burns if burn.severity is severity)
 
+    @property
+    def at_once(self) -> bool:
+        """Whether it is an incident the moment that a number is over its threshold."""
+        return self.objective.signal.shape is Shape.VALUE and self.objective.outage is not None
+
     def fastest(self) -> Burn | None:
         """The page burn that looks back least."""
-        return min(self._burns(Severity.PAGE), key=lambda burn: burn.long, default=None)
+        return (
+            None
+            if self.at_once
+            else min(self._burns(Severity.PAGE), key=lambda burn: burn.long, default=None)
+        )
 
     def incident(self) -> str | None:
-        """1 while a paging condition holds, 0 while none does; None if the objective never pages.
-        A number that pages does so the moment that it is over its threshold."""
+        """1 while a paging condition holds, 0 while none does; None if the objective never pages."""
+        if self.at_once:
+            return f"{self.recorded(BAD)} == bool 1"
         if not (paging := self.paging()):
             return None
-        conditions = [self.holds(condition) for condition in paging]
-        if self.objective.signal.shape is Shape.VALUE:
-            conditions.insert(0, f"{self.recorded(BAD)} == 1")
+        holds = " or ".join(self.holds(condition) for condition in paging)
         known = self.ratio(max(_longest(condition) for condition in paging))
-        return f"({' or '.join(conditions)}) >= bool 0 or 0 * {known}"
+        return f"({holds}) >= bool 0 or 0 * {known}"
 
     def lasted(self, seconds: int) -> str:
         """The incident was there in each evaluation of so many seconds, and nearly all were."""

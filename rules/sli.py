@@ -23,7 +23,7 @@ from ..slo.plan import Budgeting, Evaluation, Objective
 from ..slo.quantities import format_duration
 from ..slo.signals import Shape
 from .promql import aggregate, matcher, or_zero, quoted, rate, ratio, select, sum_by
-from .sources import bucket, counted, requests, seen
+from .sources import any_model, bucket, counted, requests, seen
 from .values import VALUES, fallbacks
 
 
@@ -143,33 +143,37 @@ def _part_of(
 ) -> Sli:
     """Bad events are some of the series that are all of them. None is bad if `bad` is None."""
     total = _rate(family, objective, evaluation, *all_)
+    none = f"0 * {sum_by(objective.selection.per, select(family, objective.selection, *all_))}"
     if bad is None:
-        return Sli(f"0 * {total}", total)
-    return Sli(or_zero(_rate(family, objective, evaluation, bad), total), total)
+        return Sli(none, total)
+    return Sli(f"{_rate(family, objective, evaluation, bad)} or {none}", total)
 
 
 def _latency(objective: Objective, evaluation: Evaluation) -> tuple[Sli, ...]:
     """Slower than the threshold, and those that gave up: an engine leaves them out of every
     histogram, so that the slower it is the better it would look."""
     family, selection, base = counted(objective), objective.selection, evaluation.base
-    count = sum_by(selection.per, rate(select(family, selection, part="_count"), family, base))
-    good = sum_by(selection.per, rate(bucket(objective), family, base))
-    late, total = f"clamp_min({count} - {good}, 0)", f"({count} and {good})"
+    per, all_, quick = selection.per, select(family, selection, part="_count"), bucket(objective)
+    count, good = (sum_by(per, rate(counter, family, base)) for counter in (all_, quick))
+    late, total = f"clamp_min({count} - {good}, 0)", f"({count} and {sum_by(per, quick)})"
     if (outcomes := _outcomes(objective.bad_outcomes)) is not None:
         gave_up = _rate(requests(selection), objective, evaluation, outcomes)
-        late, total = (f"{part} + {or_zero(gave_up, count)}" for part in (late, total))
+        late, total = (f"{part} + {or_zero(gave_up, sum_by(per, all_))}" for part in (late, total))
     return (Sli(late, total, wrong=f"{count} < bool {good}"),)
 
 
 def _fallback_rate(objective: Objective, evaluation: Evaluation) -> tuple[Sli, ...]:
-    """Of what the gateway answered; without a gateway, of what the engine was asked and of what
-    never came to it."""
+    """Of what the gateway answered; without a gateway, of what the engine was asked. What fell back
+    is counted beside what did not, so that it is never more than all."""
     selection, per, base = objective.selection, objective.selection.per, evaluation.base
-    bad = sum_by(per, " or ".join(rate(*counter, base) for counter in fallbacks(selection)))
-    gateway = sum_by(per, rate(select(GATEWAY_REQUESTS, selection), GATEWAY_REQUESTS, base))
+    rates = [rate(*counter, base) for counter in fallbacks(selection)]
+    asked = select(GATEWAY_REQUESTS, any_model(selection))
+    requested = select(requests(selection), selection)
+    bad = or_zero(sum_by(per, " or ".join(rates)), sum_by(per, f"{asked} or {requested}"))
+    fell = or_zero(sum_by(per, rates[-1]), sum_by(per, asked))
+    through = f"clamp_min({sum_by(per, rate(asked, GATEWAY_REQUESTS, base))} - {fell}, 0)"
     engine = _rate(requests(selection), objective, evaluation)
-    total = f"({gateway} or {engine} + {or_zero(bad, engine)})"
-    return (_clamped(bad, total),)
+    return (Sli(bad, f"({through} or {engine}) + {bad}"),)
 
 
 def _query(objective: Objective, evaluation: Evaluation) -> tuple[Sli, ...]:
@@ -177,15 +181,10 @@ def _query(objective: Objective, evaluation: Evaluation) -> tuple[Sli, ...]:
     if query is None or query.bad is None or query.total is None:
         raise ValueError(f"{objective.name}: a plan without the query of promql")
     bad, total = (sum_by(per, _own(text, evaluation)) for text in (query.bad, query.total))
-    return (_clamped(bad, total),)
-
-
-def _clamped(bad: str, total: str) -> Sli:
-    """Two things counted apart: more may be bad than there were. The lesser of both is
-    `a < b or b`."""
     bad = or_zero(bad, total)
     wrong = f"({bad} < bool 0) + ({bad} > bool {total})"
-    return Sli(f"clamp_min({bad} <= {total} or {total}, 0)", total, wrong)
+    least = f"({bad} <= {total} or {total})"  # the lesser of both
+    return (Sli(f"clamp_min({least}, 0)", total, wrong),)
 
 
 def _own(query: str, evaluation: Evaluation) -> str:

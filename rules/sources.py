@@ -4,6 +4,7 @@ is no traffic, that nothing answers, and that the source answers without the sig
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from ..exporters.names import (
@@ -58,9 +59,18 @@ _VALUED: Mapping[str, tuple[Family, ...]] = MappingProxyType(
 )
 
 
+NOT_SELF = 'scope!="self"'  # the sidecar's own container is none of the service
+
+
 def classed(selection: Selection) -> bool:
     """Whether only the probe, which tells classes and lengths apart, can say what is asked."""
     return selection.sla_class is not None or bool(selection.prompts)
+
+
+def any_model(selection: Selection) -> Selection:
+    """A gateway's names of models are its own: what it counts is told apart by targets alone."""
+    match = tuple(each for each in selection.match if each[0] != "model_name")
+    return replace(selection, match=match)
 
 
 def counted(objective: Objective) -> Family:
@@ -101,7 +111,8 @@ def seen(objective: Objective) -> str | None:
 
 def _any(family: Family, selection: Selection) -> str:
     part = "_count" if family.kind is Kind.HISTOGRAM else ""
-    return of_service(select(family, selection, part=part), family, selection)
+    own = (NOT_SELF,) if family is CONTAINER_MEMORY else ()
+    return of_service(select(family, selection, *own, part=part), family, selection)
 
 
 def readable(objective: Objective) -> str | None:

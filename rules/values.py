@@ -26,15 +26,14 @@ from ..exporters.names import (
 )
 from ..slo.plan import Evaluation, Objective, Selection
 from ..slo.quantities import format_duration
-from .promql import aggregate, newborn, of_service, or_zero, ratio, select, sum_by
+from .promql import aggregate, newborn, of_service, ratio, select, sum_by
+from .sources import NOT_SELF, any_model
 
 # Of fewer requests a P95 is the slowest one, and a spread is chance.
 LEAST_REQUESTS = 20
 LEAST_GPU_SAMPLES = 10
 # A GPU that is mostly idle flips between 0 and 1: its spread says nothing of batching.
 LEAST_UTILIZATION = 0.2
-
-_SELF = 'scope!="self"'  # the sidecar's own container is none of the service
 
 
 def tail_ratio(objective: Objective, evaluation: Evaluation) -> str:
@@ -91,8 +90,8 @@ def memory_growth(objective: Objective, evaluation: Evaluation) -> str:
         of_service(f"deriv({used}[{span}]) * 3600 / {most}", family, objective.selection)
         for used, most, family in (
             (
-                select(CONTAINER_MEMORY, objective.selection, _SELF),
-                select(CONTAINER_MEMORY_LIMIT, objective.selection, _SELF),
+                select(CONTAINER_MEMORY, objective.selection, NOT_SELF),
+                select(CONTAINER_MEMORY_LIMIT, objective.selection, NOT_SELF),
                 CONTAINER_MEMORY,
             ),
             (
@@ -111,15 +110,16 @@ def fallback_count(objective: Objective, evaluation: Evaluation) -> str:
     per, window = objective.selection.per, _window(objective, evaluation)
     span = format_duration(window)
     counters = fallbacks(objective.selection)
-    grown = " or ".join(f"increase({counter}[{span}]) or 0 * {counter}" for counter, _ in counters)
+    grown = " or ".join(f"increase({counter}[{span}])" for counter, _ in counters)
     born = " or ".join(
         f"min_over_time({newborn(counter, family, evaluation.base)}[{span}:1m])"
         for counter, family in counters
     )
-    count = f"{sum_by(per, grown)} + {or_zero(sum_by(per, born), sum_by(per, grown))}"
-    if per:
-        return count
-    return or_zero(count, f"count({select(BUILD_INFO, objective.selection)})")
+    known = " or ".join(counter for counter, _ in counters)
+    if not per:
+        known += f" or {select(BUILD_INFO, objective.selection)}"
+    none = f"0 * {sum_by(per, known)}"
+    return f"({sum_by(per, grown)} or {none}) + ({sum_by(per, born)} or {none})"
 
 
 def fallbacks(selection: Selection) -> tuple[tuple[str, Family], ...]:
@@ -127,7 +127,7 @@ def fallbacks(selection: Selection) -> tuple[tuple[str, Family], ...]:
     models are not the engine's; `from_model` in the file's match narrows both down."""
     return (
         (select(FALLBACKS, selection), FALLBACKS),
-        (select(GATEWAY_FALLBACKS, selection), GATEWAY_FALLBACKS),
+        (select(GATEWAY_FALLBACKS, any_model(selection)), GATEWAY_FALLBACKS),
     )
 
 
