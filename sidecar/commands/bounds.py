@@ -22,7 +22,8 @@ _GAPS = {
 
 
 def page_at(target: Target, fetcher: Fetcher) -> EnginePage:
-    """Of a live engine. Raises SourceError, and StartError if it is a gateway."""
+    """Of a live engine; the caller closes the fetcher. Raises SourceError, and StartError for a
+    gateway's."""
     return page_of(interpret_url(target, fetcher))
 
 

@@ -22,7 +22,8 @@ BOUNDS = {
 
 
 def page(engine_type: str = "vllm", version: str = "0.32.0", **fields: Any) -> EnginePage:
-    return EnginePage(engine_type, version, **{"bounds": BOUNDS} | fields)
+    rest: dict[str, Any] = {"bounds": BOUNDS} | fields
+    return EnginePage(engine_type, version, **rest)
 
 
 def latency(signal: str, threshold: str, **fields: Any) -> Objective:

@@ -1,5 +1,6 @@
 """Bounds of real vLLM pages, live and saved, and what a plan makes of them."""
 
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
@@ -70,8 +71,8 @@ def test_a_page_without_statistics_says_why_for_each_signal() -> None:
 
 def test_a_live_engine_tells_its_version() -> None:
     pages = {"/metrics": LOADED.read_bytes(), "/version": b'{"version": "0.32.0"}'}
-    with serving(pages) as url:
-        page = page_at(Target(url=url), HttpFetcher())
+    with serving(pages) as url, closing(HttpFetcher()) as fetcher:
+        page = page_at(Target(url=url), fetcher)
     assert page.version == "0.32.0"
     assert page.bounds == page_of_capture(LOADED).bounds
 
