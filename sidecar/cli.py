@@ -18,8 +18,11 @@ import typer
 from typer.main import get_command
 
 from ..exporters.reading import FatalSourceError, InfersloError
-from ..slo.errors import SpecError
+from ..slo.errors import SloError, SpecError
+from .commands.catalogue import catalogue
 from .commands.check import check
+from .commands.importing import import_files
+from .commands.init import init
 from .errors import SettingsError, StartError
 from .exits import FATAL, OK, PROBLEM, USAGE
 from .printable import printable_lines
@@ -66,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (SettingsError, SpecError) as error:
         return _fail(USAGE, *error.problems)
-    except StartError as error:
+    except (StartError, SloError) as error:
         return _fail(USAGE, str(error))
     except FatalSourceError as error:
         return _fail(FATAL, error.detail)
@@ -74,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(PROBLEM, str(error))
     except typer.TyperException as error:
         return _fail(USAGE, _usage(error))
+    except typer.Abort:
+        raise KeyboardInterrupt from None  # Ctrl-C at a question
     except BrokenPipeError:  # `inferslo read … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PROBLEM
@@ -213,6 +218,9 @@ def _page(source: str, token_file: str | None, ca_file: str | None) -> Interpret
     return interpret_url(*reach(source, "URL", token_file, ca_file))
 
 
+app.command("init")(init)
+app.command("catalogue")(catalogue)
+app.command("import")(import_files)
 app.command("check")(check)
 
 

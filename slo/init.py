@@ -1,7 +1,7 @@
 """A first SLO file: what three questions and a look at the engine come to.
 
 The text is a file of the catalogue, objective by objective: thresholds moved to bounds that the
-engine's histograms have, objectives that nothing here can judge commented out, each with the reason.
+engine's histograms have, and what nothing here can judge commented out, with the reason.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from . import catalogue
 from .buckets import EnginePage, Kind, check
 from .errors import SloError
 from .load import load_text
-from .plan import Objective
-from .quantities import format_duration
+from .quantities import format_duration, parse_duration
 from .signals import SIGNALS, Needs
 from .spec.values import Name
 
@@ -104,7 +103,7 @@ def write(answers: Answers, engine: Engine) -> str:
     blocks = [_commented(block, why) if why else block for block, why in lacking.items()]
     _check_not_empty(blocks, answers, next(filter(None, lacking.values()), ""))
     classes = before[before.index("classes:") :].strip("\n") if "classes:" in before else ""
-    parts = [_head(answers, engine, entry.summary), classes]
+    parts = [_head(before.partition("\n")[0], answers, engine), classes]
     fitted = _fitted(parts, blocks, answers.strictness, engine)
     _check_not_empty(fitted, answers, "the engine's page does not tell what they need")
     return _joined([*parts, _objectives(fitted), _ON_CALL.format(team=answers.on_call)])
@@ -123,11 +122,11 @@ def _check_not_empty(blocks: list[str], answers: Answers, why: str) -> None:
         raise InitError(f"no objective of {answers.kind} can be judged here: {why}")
 
 
-def _head(answers: Answers, engine: Engine, summary: str) -> str:
+def _head(title: str, answers: Answers, engine: Engine) -> str:
     lines = [
-        f"# {summary}",
-        f"# Written by `inferslo init` for {engine.title}, strictness {answers.strictness}. Each number",
-        "# is followed by its source (docs/catalogue.md); change what does not fit.",
+        title,
+        f"# Written by `inferslo init` for {engine.title}, strictness {answers.strictness}.",
+        "# Each number is followed by its source (docs/catalogue.md); change what does not fit.",
         f"service: {answers.service}",
         f"owner: {answers.on_call}",
     ]
@@ -194,7 +193,6 @@ def _fitted(
     """The blocks so that the page can answer all that are not comments."""
     plan = load_text(_joined([*parts, _objectives(blocks)]))
     problems = {problem.objective: problem for problem in check(plan, engine.page)}
-    objectives = {objective.name: objective for objective in plan.objectives}
     fitted = []
     for block in blocks:
         problem = problems.get(_value(block, "name")) if _is_active(block) else None
@@ -203,17 +201,16 @@ def _fitted(
         elif problem.kind is Kind.MISSING:
             fitted.append(_commented(block, problem.text))
         else:
-            fitted.append(_moved(block, objectives[problem.objective], strictness, engine))
+            fitted.append(_moved(block, strictness, engine))
     return fitted
 
 
-def _moved(block: str, objective: Objective, strictness: Strictness, engine: Engine) -> str:
+def _moved(block: str, strictness: Strictness, engine: Engine) -> str:
     """The threshold moved to a bound: that below if strict, else that above, where there is one."""
-    assert objective.threshold is not None, "only what has a threshold is off a bound"
-    bounds = engine.page.bounds[objective.signal.name]
-    above = bisect(bounds, float(objective.threshold))
+    wish, bounds = _value(block, "threshold"), engine.page.bounds[_value(block, "signal")]
+    above = bisect(bounds, float(parse_duration(wish)))
     at = above - 1 if strictness is Strictness.STRICT else above
     bound = Decimal(repr(bounds[min(max(at, 0), len(bounds) - 1)]))
-    wish = re.search(r"threshold: (\S+) +# ([\w-]+)", block)
-    said = f"{wish[2]} says {wish[1]}, no bound" if wish else "a bound"
-    return _with(block, "threshold", f"{format_duration(bound)} # {said} of {engine.title}")
+    source = re.search(r"threshold: \S+ +# ([\w-]+)", block)
+    says = f"{source[1]} says {wish}, no bound" if source else f"{wish} is no bound"
+    return _with(block, "threshold", f"{format_duration(bound)} # {says} of {engine.title}")

@@ -75,7 +75,7 @@ def entry(name: str) -> Entry:
     if name not in names():
         raise NoSuchEntryError(f"the catalogue has no {name}{closest(name, names())}")
     text = _text(name)
-    summary = text.partition("\n")[0].removeprefix("# ")
+    summary = text.partition("\n")[0].partition(": ")[2]
     return Entry(name, summary, text, tuple(_numbers(text)))
 
 

@@ -28,7 +28,8 @@ class ServiceFile:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """files: one for each service. remarks: what was left out or changed, in order of the lines."""
+    """files: one for each service that has an objective left. remarks: what was left out or
+    changed, in the order of the lines."""
 
     files: tuple[ServiceFile, ...]
     remarks: tuple[Remark, ...]
@@ -52,14 +53,12 @@ def import_slos(sources: Iterable[tuple[str, bytes]]) -> Imported:
     """The SLO files that files of another tool (name, content) come to.
 
     References from one document to another are followed through all of them. Raises SpecError if
-    one cannot be read, is of no known format, or if no objective is left.
+    one cannot be read or is of no known format.
     """
     roots = [root for name, body in sources for root in documents(name, body)]
     title, reader = _format(roots)
     drafts = reader(roots)
     remarks = tuple(remark for root in roots for remark in root.remarks())
-    if not any(draft.objectives for draft in drafts):
-        raise SpecError(["no objective can be imported", *map(str, remarks)])
     files = (ServiceFile(d.service, render(d, title, remarks)) for d in drafts if d.objectives)
     return Imported(tuple(files), remarks)
 
@@ -70,7 +69,10 @@ def _format(roots: Sequence[Node]) -> tuple[str, _Reader]:
         version = root.text("apiVersion") or root.text("version")
         if version not in _FORMATS:
             known = ", ".join(_FORMATS)
-            raise SpecError([f'{root.place()}: version "{version}" is not read: known are {known}'])
+            what = f'"{version}" is no known version' if version else "there is no version"
+            raise SpecError(
+                [f"{root.place()}: {what}: `version` or `apiVersion` is one of {known}"]
+            )
         found[_FORMATS[version][0]] = _FORMATS[version]
     if len(found) != 1:
         problem = "both formats in one import" if found else "there is nothing to import"

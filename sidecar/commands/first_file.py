@@ -1,0 +1,136 @@
+"""What `inferslo init` does: asks, looks at the engine, writes the file."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from ...exporters.http import HttpFetcher
+from ...exporters.names import ENGINE_INFO
+from ...slo import catalogue
+from ...slo.errors import closest
+from ...slo.init import Answers, Engine, Strictness, write
+from ..discovery import USUAL_PORTS, discover
+from ..errors import StartError
+from ..interpret import LITELLM, Interpretation, interpret_file, interpret_url
+from ..printable import printable
+from ..reach import reach
+from ..up import NothingFoundError
+from .bounds import page_of
+
+_DEADLINE = 3.0  # seconds for one port
+
+_KIND = "What kind of service is it?"
+_STRICTNESS = {
+    Strictness.RELAXED: "few users wait; the next morning is soon enough",
+    Strictness.NORMAL: "users wait and are annoyed",
+    Strictness.STRICT: "users wait, and each failure costs money",
+}
+_ON_CALL = "Who is on call? (name of the team)"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the flags say; None is to be asked."""
+
+    kind: str | None
+    strictness: str | None
+    on_call: str | None
+    service: str | None
+    events: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The engine, and the flag by which `inferslo check` finds it again."""
+
+    engine: Engine
+    flag: str
+
+
+def free(out: Path, *, force: bool) -> None:
+    """Raises StartError if a file would be overwritten; before anything is asked."""
+    if out.exists() and not force:
+        raise StartError(f"{out} is there: write another with --out, or overwrite it with --force")
+
+
+def settle(wanted: Wanted) -> Answers:
+    """Asks what no flag says. Raises StartError if nobody can be asked, or an answer is none."""
+    asked = {"--kind": wanted.kind, "--strictness": wanted.strictness, "--on-call": wanted.on_call}
+    missing = [flag for flag, value in asked.items() if value is None]
+    if missing and not sys.stdin.isatty():
+        raise StartError(f"nobody can be asked, this is no terminal: give {', '.join(missing)}")
+    kind = wanted.kind or _choice(_KIND, {n: catalogue.entry(n).summary for n in catalogue.names()})
+    strictness = wanted.strictness or _choice(
+        "How strict is it to be?", {s.value: why for s, why in _STRICTNESS.items()}
+    )
+    known = [each.value for each in Strictness]
+    if strictness not in known:
+        raise StartError(f'--strictness: "{strictness}" is none{closest(strictness, known)}')
+    on_call = wanted.on_call or typer.prompt(_ON_CALL)
+    return Answers(kind, Strictness(strictness), on_call, wanted.service or kind, wanted.events)
+
+
+def _choice(question: str, answers: dict[str, str]) -> str:
+    typer.echo(question)
+    for name, what in answers.items():
+        typer.echo(f"  {name}: {what}")
+    answer: str = typer.prompt("", prompt_suffix="> ")
+    return answer if answer in answers else _choice(question, answers)
+
+
+def find_engine(
+    url: str | None, capture: Path | None, token_file: str | None, ca_file: str | None
+) -> Found:
+    """The engine that is named, else the only one that answers on a usual port of this machine.
+
+    Raises SourceError, StartError, and NothingFoundError.
+    """
+    if url is not None and capture is not None:
+        raise StartError("--engine and --capture say the same thing twice: give one")
+    if capture is not None:
+        return _found(interpret_file(capture), f"--capture {shlex.quote(str(capture))}")
+    url = url or _only_engine()
+    return _found(interpret_url(*reach(url, "--engine", token_file, ca_file)), f"--engine {url}")
+
+
+def _only_engine() -> str:
+    answers = discover(USUAL_PORTS, lambda: HttpFetcher(deadline=_DEADLINE))
+    urls = [answer.url for answer in answers if answer.type not in ("", LITELLM)]
+    if not urls:
+        ports = ", ".join(map(str, USUAL_PORTS))
+        raise NothingFoundError(
+            f"no engine found on 127.0.0.1, ports {ports}: say --engine http://HOST:PORT, or"
+            " --capture FILE for a page saved from one"
+        )
+    if len(urls) > 1:
+        raise StartError(f"there are {len(urls)} engines here: give --engine, {' or '.join(urls)}")
+    return urls[0]
+
+
+def _found(read: Interpretation, flag: str) -> Found:
+    at = ENGINE_INFO.labels.index("model_name")
+    infos = (p.labels[at] for p in read.observation.points if p.family is ENGINE_INFO)
+    return Found(Engine(tuple(sorted(filter(None, set(infos)))), page_of(read)), flag)
+
+
+def write_file(answers: Answers, found: Found, out: Path, *, force: bool) -> str:
+    """Writes it; returns what to tell. Raises StartError, InitError."""
+    text = write(answers, found.engine)
+    try:
+        with out.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise StartError(f"{out} cannot be written: {error.strerror}") from None
+    name = printable(str(out))
+    count, waiting = text.count("\n  - name:"), text.count("\n  # - name:")
+    later = f", and {waiting} as comments, with what they need" if waiting else ""
+    return (
+        f"Wrote {name}: {count} objectives{later}. Try:\n"
+        f"  inferslo check {name} {found.flag}\n"
+        f"  inferslo check {name} --explain"
+    )

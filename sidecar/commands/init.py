@@ -1,0 +1,68 @@
+"""`inferslo init`: its flags. What it does is loaded when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def init(
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="Kind of service, as `inferslo catalogue` lists them."),
+    ] = None,
+    strictness: Annotated[
+        str | None,
+        typer.Option(
+            metavar="relaxed|normal|strict", help="How many users wait, and at what cost."
+        ),
+    ] = None,
+    on_call: Annotated[
+        str | None, typer.Option(metavar="TEAM", help="The team that is called.")
+    ] = None,
+    service: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the service. Default: its kind.")
+    ] = None,
+    events: Annotated[
+        bool,
+        typer.Option("--events", help="Business events are posted, or a gateway is watched."),
+    ] = False,
+    engine: Annotated[
+        str | None, typer.Option(metavar="URL", help="The engine. Default: the one found here.")
+    ] = None,
+    capture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="… or a page saved from it.")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="File of the bearer token to send.")
+    ] = None,
+    ca_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="PEM file of the server's CA.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")] = Path("slo.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> int:
+    """Write a first SLO file: three questions, and a look at the engine.
+
+    The thresholds are those of the catalogue, moved to bounds that the engine's histograms have;
+    what nothing here can judge yet is in the file as a comment. It passes `inferslo check`.
+
+    \b
+    Examples:
+      inferslo init
+      inferslo init --kind chat --strictness normal --on-call platform
+      inferslo init --kind agents --strictness strict --on-call platform \\
+        --engine http://127.0.0.1:8000 --events --out slo/agents.yaml
+
+    \b
+    Exit codes: 0 written, 1 no engine, or it cannot be read, 2 wrong usage, or the file is there.
+    """
+    from .first_file import Wanted, find_engine, free, settle, write_file
+
+    free(out, force=force)
+    answers = settle(Wanted(kind, strictness, on_call, service, events))
+    found = find_engine(engine, capture, token_file, ca_file)
+    typer.echo(write_file(answers, found, out, force=force))
+    return 0
