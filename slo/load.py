@@ -13,9 +13,9 @@ from pydantic_core import ErrorDetails
 from .errors import SpecError, UnreadableError, closest, one_line
 from .plan import Plan
 from .resolve import resolve
-from .resolve.faults import Fault, FaultyError, Keys
+from .resolve.faults import Fault, FaultyError
 from .spec import ClassesSpec, ClassSpec, Spec
-from .yamlfile import Document, parse, read
+from .yamlfile import Document, Keys, parse, read
 
 _EXPECTED = "an SLO file is expected: `service`, `objectives` and so on, one KEY: VALUE a line"
 _MAX_SHOWN = 80  # characters of a value

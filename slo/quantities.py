@@ -25,7 +25,7 @@ def parse_duration(value: object) -> Decimal:
     if isinstance(value, str) and re.fullmatch(rf"(?:{_PART})+", text, re.ASCII):
         seconds = sum((Decimal(n) * _UNITS[u] for n, u in re.findall(_PART, text)), Decimal(0))
         if 0 < seconds <= 3660 * _UNITS["d"]:
-            return seconds
+            return plain(seconds)
         raise ValueError(f'"{text}" is not between 1ms and ten years')
     if _number(value) is not None:
         raise ValueError(f'"{text}" has no unit: write {text}s or {text}ms')
@@ -60,7 +60,7 @@ def parse_number(value: object) -> Decimal:
     number = _number(text.removesuffix("%").rstrip() if percent else value)
     if number is None:
         raise ValueError(f'"{text}" is not a number')
-    return number.scaleb(-2) if percent else number
+    return plain(number.scaleb(-2) if percent else number)
 
 
 def parse_percent(value: object) -> Decimal:

@@ -27,6 +27,7 @@ from .selection import match_of
 
 PERIOD = Window(30 * 86400)
 _LEAST_SCRAPES = 4  # in a base window, so that one that is lost leaves a rate
+_MOST_INTERVAL = 60
 
 
 def resolve(spec: Spec) -> Plan:
@@ -96,6 +97,13 @@ def _evaluation(spec: Spec, found: Findings) -> Evaluation:
             ("evaluation", "interval"),
             f"{format_duration(given.interval)} is longer than the base window"
             f" {format_duration(given.base)}: events between would be lost",
+        )
+    if given.interval > _MOST_INTERVAL:
+        found.fault(
+            ("evaluation", "interval"),
+            f"{format_duration(given.interval)} is too long: long windows are looked at every four"
+            f" intervals, and Prometheus forgets a series after 5m; write at most"
+            f" {format_duration(_MOST_INTERVAL)}",
         )
     return Evaluation(given.scrape_interval, given.interval, given.base)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ..plan import ClassTarget, Evaluation, PromptRange, Tier, Window
 from ..signals import Signal
 from ..spec import ObjectiveSpec, Spec
-from .faults import Findings, Keys
+from ..yamlfile import Keys
+from .faults import Findings
 
 _BY_KEY = ("check", "composite", "promql")  # keys that are also the signal
 

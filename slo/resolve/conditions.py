@@ -7,8 +7,8 @@ from decimal import Decimal
 from ..burn import BurnError, BurnRule, OutageRule, burns_for, outage_for
 from ..plan import Budgeting, Burn, Outage
 from ..spec import AlertingSpec, OutageSpec
+from ..yamlfile import Keys
 from .case import Case
-from .faults import Keys
 
 
 def burns(case: Case, budget: Decimal, budgeting: Budgeting, *, pages: bool) -> tuple[Burn, ...]:
@@ -25,8 +25,13 @@ def burns(case: Case, budget: Decimal, budgeting: Budgeting, *, pages: bool) -> 
     return found
 
 
-def outage(case: Case, budget: Decimal, budgeting: Budgeting) -> Outage | None:
+def outage(case: Case, budget: Decimal, budgeting: Budgeting, *, pages: bool) -> Outage | None:
+    """None where the objective never pages."""
     alerting, at = _alerting(case)
+    if not pages:
+        if case.spec.alerting is not None and alerting.outage is not None:
+            case.found.fault((*at, "outage"), "an outage pages, and this objective only tickets")
+        return None
     try:
         return outage_for(budget, budgeting, case.context.evaluation, _rule(alerting.outage))
     except BurnError as error:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..errors import SloError
-
-Keys = tuple[str | int, ...]  # the way to a value in the file: keys, and indices of lists
+from ..yamlfile import Keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def _objective(case: Case) -> Objective:
         window=_window(case),
         selection=selection(case),
         burns=burns(case, budget, budgeting, pages=pages),
-        outage=outage(case, budget, budgeting) if pages else None,
+        outage=outage(case, budget, budgeting, pages=pages),
         response=case.context.response
         if spec.response is None
         else response(spec.response, case.context.spec, (*case.at, "response"), case.found),

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from ..errors import closest
 from ..plan import Receiver, Tier, When
 from ..spec import ReceiverSpec, Spec, TierSpec
-from .faults import Findings, Keys
+from ..yamlfile import Keys
+from .faults import Findings
 
 _WHEN: Mapping[int, frozenset[When]] = {
     1: frozenset({When.INCIDENT}),

@@ -15,6 +15,7 @@ from .part import Part
 from .receivers import OfficeHoursSpec, ReceiverSpec
 from .values import (
     LabelName,
+    Line,
     Match,
     Name,
     PageUrl,
@@ -60,7 +61,7 @@ class ClassesSpec(Part):
     model_config = ConfigDict(frozen=True, extra="allow")
     __pydantic_extra__: dict[str, ClassSpec] = Field(init=False)
 
-    header: Text = Field(
+    header: Line = Field(
         default="x-sla-class",
         description="HTTP header by which the probe tells them apart; without it, `default`.",
     )
@@ -92,15 +93,15 @@ class CanarySpec(Part):
     """Targets to compare: a canary with what it replaces."""
 
     label: LabelName = Field(description="Label of the targets that tells them apart.")
-    canary: Text = Field(description="Its value at the canary.")
-    baseline: Text = Field(description="Its value at what the canary replaces.")
+    canary: Line = Field(description="Its value at the canary.")
+    baseline: Line = Field(description="Its value at what the canary replaces.")
 
 
 class Spec(Part):
     """An SLO file."""
 
     service: Name = Field(description="What the objectives are about; the label `service`.")
-    owner: Text | None = Field(default=None, description="The team. Default: the service.")
+    owner: Line | None = Field(default=None, description="The team. Default: the service.")
     description: Text | None = Field(default=None, description="For people.")
     match: Match = Field(
         default_factory=dict,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..plan import Severity
 from .part import Part
-from .values import Count, Name, Percent, Text, Whens, WholeSeconds
+from .values import Count, Line, Name, Percent, Whens, WholeSeconds
 
 
 class BurnSpec(Part):
@@ -46,12 +46,20 @@ class AlertingSpec(Part):
     )
     outage: OutageSpec | None = Field(default=None, description="The outage condition.")
 
+    @field_validator("burns")
+    @classmethod
+    def _names_are_unique(cls, burns: tuple[BurnSpec, ...]) -> tuple[BurnSpec, ...]:
+        names = [burn.name for burn in burns]
+        if len(set(names)) < len(names):
+            raise ValueError(f"a name is there twice among {', '.join(names)}: write each once")
+        return burns
+
 
 class TierSpec(Part):
     """Who acts, and when."""
 
     tier: Count = Field(le=3, description="1 acts at once, 3 reviews.")
-    team: Text = Field(description="Who acts; a label of its alerts.")
+    team: Line = Field(description="Who acts; a label of its alerts.")
     receiver: Name = Field(description="Where its alerts go.")
     tickets: Name | None = Field(
         default=None, description="Where its tickets go. Default: the same receiver."

@@ -12,6 +12,7 @@ from .alerting import AlertingSpec, TierSpec
 from .part import Part
 from .values import (
     LabelName,
+    Line,
     Name,
     ObjectivePercent,
     Percent,
@@ -61,7 +62,7 @@ class ObjectiveSpec(Part):
         default=None, description="Window of a value. Default: that of the signal."
     )
     class_: Name | None = Field(default=None, alias="class", description="One class. Default: all.")
-    tenant: Text | None = Field(default=None, description="One tenant. Default: all.")
+    tenant: Line | None = Field(default=None, description="One tenant. Default: all.")
     prompt_tokens: Prompts | None = Field(
         default=None,
         description="Lengths of the prompt. Default: those that no other objective of the same"

@@ -7,18 +7,18 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from .part import Part
-from .values import Text, Time, Url, Weekdays
+from .values import Line, Time, Url, Weekdays
 
 
 class PagerdutySpec(Part):
     """PagerDuty, Events API v2."""
 
-    routing_key_file: Text = Field(description="File that holds the integration key.")
+    routing_key_file: Line = Field(description="File that holds the integration key.")
 
 
 class SlackSpec(Part):
-    api_url_file: Text = Field(description="File that holds the webhook's URL.")
-    channel: Text = Field(description='As in "#ops".')
+    api_url_file: Line = Field(description="File that holds the webhook's URL.")
+    channel: Line = Field(description='As in "#ops".')
 
 
 class WebhookSpec(Part):
@@ -26,11 +26,11 @@ class WebhookSpec(Part):
 
 
 class EmailSpec(Part):
-    to: Text = Field(description="Address.")
-    from_: Text | None = Field(default=None, alias="from", description="Sender.")
-    smarthost: Text | None = Field(default=None, description="HOST:PORT of the mail server.")
-    auth_username: Text | None = Field(default=None, description="User there.")
-    auth_password_file: Text | None = Field(default=None, description="File of the password.")
+    to: Line = Field(description="Address.")
+    from_: Line = Field(alias="from", description="Sender.")
+    smarthost: Line = Field(description="HOST:PORT of the mail server.")
+    auth_username: Line | None = Field(default=None, description="User there.")
+    auth_password_file: Line | None = Field(default=None, description="File of the password.")
 
 
 class ReceiverSpec(Part):
@@ -56,7 +56,7 @@ class OfficeHoursSpec(Part):
     weekdays: Weekdays = Field(default="monday:friday", description="As Alertmanager's.")
     start: Time = Field(default="09:00", description="HH:MM.")
     end: Time = Field(default="18:00", description="HH:MM, not included.")
-    location: Text = Field(default="UTC", description="Time zone, as in Europe/Berlin.")
+    location: Line = Field(default="UTC", description="Time zone, as in Europe/Berlin.")
 
     @model_validator(mode="after")
     def _is_a_day(self) -> Self:

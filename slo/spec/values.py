@@ -109,6 +109,12 @@ def _label(text: str) -> str:
 def _filled(text: str) -> str:
     if not text.strip():
         raise ValueError("this is empty: write a text or remove the key")
+    return text.strip()
+
+
+def _line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f'"{text}" holds a line end or control character: write one line')
     return text
 
 
@@ -148,6 +154,7 @@ def _weekdays(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, AfterValidator(_filled)]
+Line = Annotated[Text, AfterValidator(_line)]
 LabelName = Annotated[str, AfterValidator(_label)]
 Url = Annotated[str, AfterValidator(_url)]
 PageUrl = Annotated[str, AfterValidator(_page_url)]
@@ -189,7 +196,7 @@ WarningThreshold = Annotated[
     *_read(_warning, {"anyOf": [{"const": "off"}, {"type": ["number", "string", "boolean"]}]}),
 ]
 Match = Annotated[
-    dict[LabelName, tuple[Text, ...]],
+    dict[LabelName, tuple[Line, ...]],
     BeforeValidator(_labels),
     WithJsonSchema(
         {
