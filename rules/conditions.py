@@ -112,7 +112,7 @@ class Conditions:
         )
 
     def incident(self) -> str | None:
-        """1 while a paging condition holds, 0 while none does; None if the objective never pages."""
+        """1 while a paging condition holds, else 0; None if the objective never pages."""
         if self.at_once:
             return f"{self.recorded(BAD)} == bool 1"
         if not (paging := self.paging()):

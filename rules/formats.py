@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 from ..slo.quantities import format_duration
-from .model import Alert, Group, Recording
+from .model import Alert, Format, Group, Recording
 from .yamltext import dump
-
-
-class Format(StrEnum):
-    PROMETHEUS = "prometheus"
-    OPERATOR = "operator"
-    MIMIR = "mimir"
-    VMALERT = "vmalert"
-
 
 # Where a format's file stands beside rules.yaml, which promtool tests.
 FILES: Mapping[Format, str] = MappingProxyType(

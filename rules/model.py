@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +35,12 @@ class Group:
     name: str
     interval: int
     rules: tuple[Recording | Alert, ...]
+
+
+class Format(StrEnum):
+    """Whose form the rules are written in (formats.py)."""
+
+    PROMETHEUS = "prometheus"
+    OPERATOR = "operator"
+    MIMIR = "mimir"
+    VMALERT = "vmalert"

@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from ..exporters.reading import FatalSourceError, InfersloError
 from ..slo.errors import SloError, SpecError
+from .commands.build import build
 from .commands.catalogue import catalogue
 from .commands.check import check
 from .commands.importing import import_files
@@ -222,6 +223,7 @@ app.command("init")(init)
 app.command("catalogue")(catalogue)
 app.command("import")(import_files)
 app.command("check")(check)
+app.command("build")(build)
 
 
 @config_app.command("show")

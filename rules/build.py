@@ -1,0 +1,92 @@
+"""Everything that is made of SLO files, as files: relative path → text.
+
+Every file says in its first line that it was made, so that what is made can be told from what
+somebody wrote.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..slo.errors import SpecError
+from ..slo.plan import Plan
+from .alertmanager.errors import NoReceiversError, TreeError
+from .alertmanager.routing import routing_tests
+from .alertmanager.tree import tree
+from .compile import compile_rules
+from .formats import FILES, write
+from .model import Format, Group
+from .yamltext import dump
+
+MARK = "Made by `inferslo build`"
+ALERTMANAGER, ROUTING_TEST = "alertmanager.yaml", "routing.test.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """files: relative path → text. notes: what was left out and why, for the user."""
+
+    files: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def build(plans: Sequence[Plan], format: Format = Format.PROMETHEUS) -> Built:
+    """The files of these services together; `rules.yaml` in every format, for promtool tests it.
+
+    Raises SpecError if two files are of one service, or contradict each other.
+    """
+    _check_services(plans)
+    compiled = {plan.service: compile_rules(plan) for plan in plans}
+    files = {
+        FILES[each]: write(compiled, each)
+        for each in dict.fromkeys((Format.PROMETHEUS, format))
+    }  # fmt: skip
+    notes = []
+    try:
+        files |= _routing(plans, [group for groups in compiled.values() for group in groups])
+    except NoReceiversError as error:
+        notes.append(str(error))
+    except TreeError as error:
+        raise SpecError([str(error)]) from error
+    services = ", ".join(compiled)
+    return Built(
+        {path: _marked(path, text, services) for path, text in files.items()}, tuple(notes)
+    )
+
+
+def _check_services(plans: Sequence[Plan]) -> None:
+    counts = Counter(plan.service for plan in plans)
+    if several := [service for service, count in counts.items() if count > 1]:
+        raise SpecError(
+            [f"service {service} is in more than one file: merge them" for service in several]
+        )
+
+
+def _routing(plans: Sequence[Plan], groups: Sequence[Group]) -> Mapping[str, str]:
+    return {ALERTMANAGER: dump(tree(plans)), ROUTING_TEST: routing_tests(groups, plans)}
+
+
+def _marked(path: str, text: str, services: str) -> str:
+    line = f"{MARK} from the SLO file of {services}: change it there."
+    return f"<!-- {line} -->\n{text}" if path.endswith(".md") else f"# {line}\n{text}"
+
+
+def is_made(text: str) -> bool:
+    """Whether a file is one of ours."""
+    return MARK in text.partition("\n")[0]
+
+
+def drift(built: Built, found: Mapping[str, str]) -> Mapping[str, str]:
+    """What differs between what was built and what lies there: path → what is the matter.
+
+    found: relative path → text of the files there; those of others are nobody's business.
+    """
+    changes = {
+        path: "differs" if path in found else "missing"
+        for path, text in built.files.items()
+        if found.get(path) != text
+    }
+    gone = (path for path, text in found.items() if path not in built.files and is_made(text))
+    return changes | dict.fromkeys(gone, "no longer made")

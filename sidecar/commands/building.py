@@ -1,0 +1,73 @@
+"""What `inferslo build` does: SLO files in, a folder out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...rules.build import Built, build, drift, is_made
+from ...rules.model import Format
+from ...slo.errors import SpecError
+from ...slo.load import load
+from ...slo.plan import Plan
+from ..errors import StartError
+
+# Where made files are looked for; nothing else in the folder is read.
+_PLACES = ("*.yaml", "runbooks/*.md")
+
+
+def compiled(files: Sequence[Path], format: Format) -> Built:
+    """Raises SpecError with the problems of all files."""
+    plans: list[Plan] = []
+    problems: list[str] = []
+    for file in files:
+        try:
+            plans.append(load(file))
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
+    return build(plans, format)
+
+
+def check_folder(built: Built, out: Path) -> list[str]:
+    """What would change, a line each. Raises StartError."""
+    return [f"{out / path}: {what}" for path, what in drift(built, _found(out)).items()]
+
+
+def write_folder(built: Built, out: Path) -> Iterator[str]:
+    """Writes what is new or differs and removes what is no longer made; says what it did.
+
+    Raises StartError before it has changed anything if a file of somebody else is in the way.
+    """
+    found = _found(out)
+    for path in built.files:
+        if path in found and not is_made(found[path]):
+            raise StartError(
+                f"{out / path} was not made by inferslo build: move it away or choose another --out"
+            )
+    for path in drift(built, found):
+        _replace(out / path, built.files.get(path))
+        yield f"{'wrote' if path in built.files else 'removed'} {out / path}"
+
+
+def _found(out: Path) -> Mapping[str, str]:
+    try:
+        paths = sorted(path for place in _PLACES for path in out.glob(place) if path.is_file())
+        return {
+            path.relative_to(out).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+            for path in paths
+        }
+    except OSError as error:
+        raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
+
+
+def _replace(path: Path, text: str | None) -> None:
+    try:
+        if text is None:
+            path.unlink()
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StartError(f"cannot write {path}: {error.strerror}") from error
