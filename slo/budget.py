@@ -2,9 +2,9 @@
 
 They say the same as the PromQL that rules compile, on the same samples. The terms:
 
-- A Count is one sample of the recorded pair: the events of one evaluation (rate x interval), or
-  under timeslices one slice. Where nothing could be read there is no Count, which is not a Count
-  of zero events.
+- A Count is one sample of the recorded pair: the events of one evaluation (base rate x interval),
+  or under timeslices one slice. Where nothing could be read there is no Count, which is not a
+  Count of zero events.
 - A window reaches from now - window, left out, to now, included, as ranges do from Prometheus 3
   on. Before 3 a sample exactly at the left end counts too.
 - Decimals are compared as the float64 that Prometheus reads them as.
@@ -21,7 +21,7 @@ from decimal import Decimal
 from enum import IntEnum
 from itertools import pairwise
 
-from .plan import Burn, Outage
+from .plan import Burn, Evaluation, Outage
 
 # Share of the evaluations in a span that must be there before the span is judged as a whole.
 ENOUGH = 0.9
@@ -85,12 +85,22 @@ def slice_of_value(at: float, value: float, threshold: Decimal) -> Count:
     return Count(at, float(value > float(threshold)), 1.0)
 
 
-def over(history: Iterable[Count], now: float, window: float) -> Sums:
-    """Sums over (now - window, now]. Order does not matter."""
-    inside = [count for count in history if now - window < count.at <= now]
+def over(
+    history: Iterable[Count], now: float, window: float, rates: Evaluation | None = None
+) -> Sums:
+    """Sums over (now - window, now]. Order does not matter.
+
+    rates: how base rates were recorded, under occurrences. A window no longer than the base window
+    is then the newest rate itself, which is one over that window already. None: each Count stands
+    for itself.
+    """
+    span, each = window, 1.0
+    if rates is not None and window <= rates.base:
+        span, each = rates.interval, rates.base / rates.interval
+    inside = [count for count in history if now - span < count.at <= now]
     return Sums(
-        math.fsum(count.bad for count in inside),
-        math.fsum(count.total for count in inside),
+        each * math.fsum(count.bad for count in inside),
+        each * math.fsum(count.total for count in inside),
         len(inside),
     )
 
@@ -139,18 +149,24 @@ def state(*, readable: bool, has_signal: bool, total: float) -> State:
     return State.OK if total > 0 else State.NO_TRAFFIC
 
 
-def holds(condition: Burn | Outage, components: Sequence[Component], now: float) -> bool | None:
+def holds(
+    condition: Burn | Outage,
+    components: Sequence[Component],
+    now: float,
+    rates: Evaluation | None = None,
+) -> bool | None:
     """Whether the condition alerts now; None if its longest window knows no ratio.
 
     A window is over its threshold at equality too. The floor is counted over the longest window,
     over all components together, unweighted: it asks how much happened, not how bad it was.
+    rates: as of `over`.
     """
     threshold, *windows = (
         (condition.ratio, condition.window)
         if isinstance(condition, Outage)
         else (condition.threshold, condition.long, condition.short)
     )
-    sums = [[over(part.history, now, window) for part in components] for window in windows]
+    sums = [[over(part.history, now, window, rates) for part in components] for window in windows]
     ratios = [_ratio(components, of_window) for of_window in sums]
     if ratios[0] is None:
         return None

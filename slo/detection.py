@@ -23,14 +23,18 @@ def seconds_to_alert(condition: Burn | Outage, bad_ratio: float, base: int = 0) 
     holds in all its windows; infinity if it never does. Floors, scrapes and evaluations come on
     top.
 
-    base: window of the base rates over which the condition's windows are sums, which blunts the
-    step; 0 counts events themselves. An outage over just the base window reads the rates directly.
+    base: seconds of the base rates that the windows add up, which blunts the step; a window no
+    longer than that reads the rate itself. 0 where events or slices are added up.
     """
-    if isinstance(condition, Outage):
-        blunt = 0 if condition.window == base else base
-        return _crossing(float(condition.ratio), bad_ratio, condition.window, blunt)
-    threshold = float(condition.threshold)
-    return max(_crossing(threshold, bad_ratio, w, base) for w in (condition.long, condition.short))
+    threshold, *windows = (
+        (condition.ratio, condition.window)
+        if isinstance(condition, Outage)
+        else (condition.threshold, condition.long, condition.short)
+    )
+    return max(
+        _crossing(float(threshold), bad_ratio, window, base if window > base else 0)
+        for window in windows
+    )
 
 
 def _crossing(threshold: float, bad_ratio: float, window: int, base: int) -> float:

@@ -29,7 +29,7 @@ from inferslo.slo.budget import (
     slice_of_value,
     state,
 )
-from inferslo.slo.plan import Burn, Floor, Outage, Severity
+from inferslo.slo.plan import Burn, Evaluation, Floor, Outage, Severity
 
 counts = st.builds(
     lambda at, bad, good: Count(float(at), float(bad), float(bad + good)),
@@ -223,7 +223,16 @@ def test_incidents_of_before_the_window_do_not_count() -> None:
     assert incidents(marks("10" * 5 + "0" * 10), 60 * 20, 60 * 10) == 0
 
 
-STEP, SAMPLES = 30, 40
+RATES = Evaluation(interval=30, base=120)
+STEP, SAMPLES = RATES.interval, 40
+
+
+def test_a_window_no_longer_than_the_base_reads_the_newest_rate() -> None:
+    history = [Count(30 * i, bad, 10) for i, bad in enumerate((9, 9, 9, 1))]
+    newest = over(history, 90, 120, RATES)
+    assert (newest.bad, newest.total, newest.ratio) == (4, 40, 0.1)
+    assert over(history, 120, 120, RATES).ratio is None  # not yesterday's news
+    assert over(history, 90, 150, RATES).bad == over(history, 90, 120).bad == 28
 
 
 def played(rng: random.Random) -> list[Count]:
@@ -238,25 +247,29 @@ def played(rng: random.Random) -> list[Count]:
 
 
 def series(history: list[Count], field: str) -> dict[str, str]:
+    """A rule that has no result marks its series as stale."""
     by_time = {count.at: getattr(count, field) for count in history}
-    values = " ".join(str(by_time.get(STEP * i, "_")) for i in range(SAMPLES))
+    values = " ".join(str(by_time.get(STEP * i, "stale")) for i in range(SAMPLES))
     return {"series": field, "values": values}
 
 
-def ratio_query(window: int) -> str:
-    return f"sum_over_time(bad[{window}s]) / (sum_over_time(total[{window}s]) > 0)"
+def sum_query(field: str, window: int, rates: Evaluation | None) -> str:
+    """As rules ask it; the samples are the events of an evaluation already."""
+    if rates is None or window > rates.base:
+        return f"sum_over_time({field}[{window}s])"
+    return f"{field} * {rates.base // rates.interval}"
 
 
-def alert_query(condition: Burn | Outage) -> str:
-    """As rules ask it; the samples are events already."""
+def alert_query(condition: Burn | Outage, rates: Evaluation | None) -> str:
     threshold, *windows = (
         (condition.ratio, condition.window)
         if isinstance(condition, Outage)
         else (condition.threshold, condition.long, condition.short)
     )
-    parts = [f"({ratio_query(window)} >= {threshold})" for window in windows]
-    parts.append(f"(sum_over_time(bad[{windows[0]}s]) >= {condition.floor.bad})")
-    parts.append(f"(sum_over_time(total[{windows[0]}s]) >= {condition.floor.total})")
+    sums = [[f"({sum_query(field, w, rates)})" for field in ("bad", "total")] for w in windows]
+    parts = [f"({bad} / ({total} > 0) >= {threshold})" for bad, total in sums]
+    floor = condition.floor.bad, condition.floor.total
+    parts += [f"({sum_} >= {least})" for sum_, least in zip(sums[0], floor, strict=True)]
     return f"count({' and '.join(parts)})"
 
 
@@ -265,21 +278,25 @@ def expectation(query: str, now: int, value: float | None) -> dict[str, object]:
     return {"expr": query, "eval_time": f"{now}s", "exp_samples": samples}
 
 
-def test_prometheus_says_the_same_of_the_same_samples(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rates", [None, RATES], ids=["events", "rates"])
+def test_prometheus_says_the_same_of_the_same_samples(
+    rates: Evaluation | None, tmp_path: Path
+) -> None:
     """Between samples: at one, the left end of a window differs from Prometheus 3 on."""
     promtool = shutil.which("promtool")
     assert promtool, "no promtool: it comes with Prometheus (make system)"
     rng = random.Random(11)
     three = Floor(Decimal(3), Decimal(3))
-    conditions = [burn("0.3"), burn("0.05", bad=1, total=1), Outage(Decimal("0.5"), 60, three)]
+    conditions = [burn("0.3"), burn("0.05", bad=1, total=1), Outage(Decimal("0.5"), 120, three)]
+    ratio_query = "sum_over_time(bad[300s]) / (sum_over_time(total[300s]) > 0)"
     verdicts, tests = [], []
-    for _ in range(25):
+    for _ in range(40):
         history, now = played(rng), STEP * rng.randrange(20, SAMPLES) + STEP // 2
-        expectations = [expectation(ratio_query(300), now, over(history, now, 300).ratio)]
+        expectations = [expectation(ratio_query, now, over(history, now, 300, rates).ratio)]
         for condition in conditions:
-            verdicts.append(holds(condition, [Component(history)], now))
+            verdicts.append(holds(condition, [Component(history)], now, rates))
             found = 1 if verdicts[-1] else None
-            expectations.append(expectation(alert_query(condition), now, found))
+            expectations.append(expectation(alert_query(condition, rates), now, found))
         inputs = [series(history, "bad"), series(history, "total")]
         tests.append(
             {"interval": f"{STEP}s", "input_series": inputs, "promql_expr_test": expectations}
