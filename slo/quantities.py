@@ -106,14 +106,17 @@ def parse_prompt_range(value: object) -> PromptRange:
         above, upto = (_tokens(group) for group in found.groups())
         if above >= upto:
             raise ValueError(f'"{text}" is empty: write the smaller number first')
-        return PromptRange(above, upto)
+        return PromptRange(above or None, upto)
     if not (found := _BOUND.fullmatch(text)):
         raise ValueError(
             f'"{text}" is not a range of prompt lengths: write "> 8000", "<= 8000" or "2000..8000"'
         )
     sign, tokens = found[1], _tokens(found[2])
     if sign in (">", ">=", "≥"):
-        return PromptRange(above=tokens if sign == ">" else max(tokens - 1, 0))
+        above = tokens if sign == ">" else tokens - 1
+        if above < 1:
+            raise ValueError(f'"{text}" is every length: leave the key out')
+        return PromptRange(above)
     upto = tokens - 1 if sign == "<" else tokens
     if upto < 1:
         raise ValueError(f'"{text}" is empty: every prompt has at least one token')

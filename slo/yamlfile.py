@@ -52,10 +52,11 @@ def parse(body: bytes, name: str, expected: str) -> Document:
     document = Document(name)
     try:
         root = _Loader(body.decode()).get_single_node()
-        if root is not None and root.tag != _MAP:
+        if root is None or root.tag == _NULL:
+            return document
+        if root.tag != _MAP:
             raise _RefusedError(root.start_mark, expected)
-        if root is not None:
-            document.values = _value(root, (), document)
+        document.values = _value(root, (), document)
     except _RefusedError as error:
         document.problems.append(f"{_place(error.mark, name)}: {error.problem}")
     except yaml.MarkedYAMLError as error:
@@ -85,7 +86,7 @@ def _place(mark: yaml.Mark, name: str) -> str:
 
 
 _TAG = "tag:yaml.org,2002:"
-_MAP = _TAG + "map"
+_MAP, _NULL = _TAG + "map", _TAG + "null"
 
 
 class _RefusedError(Exception):
@@ -115,7 +116,7 @@ class _Loader(yaml.SafeLoader):
     def _refusal(self, event: yaml.Event, *, is_key: bool) -> str | None:
         if isinstance(event, yaml.AliasEvent):
             return "aliases are not read: write the value again"
-        if getattr(event, "tag", None) not in (None, "!"):
+        if getattr(event, "tag", None) is not None:
             return "tags (!) are not read: write the value alone"
         if not isinstance(event, yaml.ScalarEvent):
             if is_key:
