@@ -61,6 +61,8 @@ def tree(plans: Sequence[Plan], timing: Timing = Timing()) -> dict[str, Any]:
         _check_described(plan, branch, known)
     intervals = {_interval(plan.office_hours): plan.office_hours for plan in plans}
     return {
+        # Of alerts that are posted without an end; Prometheus always gives one.
+        "global": {"resolve_timeout": "5m"},
         "route": _root([_watchdog(timing), *branches], timing),
         "time_intervals": [_time_interval(name, hours) for name, hours in intervals.items()],
         "receivers": list(_described(branches, known)),
