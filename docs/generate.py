@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import typing
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -15,6 +17,11 @@ from inferslo.sidecar.events.model import json_schema
 from inferslo.sidecar.settings import model as settings
 from inferslo.sidecar.settings.targets import Engine, Target
 from inferslo.slo import schema as slo_schema
+from inferslo.slo.buckets import BUCKET_FLAGS
+from inferslo.slo.burn import burns_for, outage_for
+from inferslo.slo.detection import seconds_to_alert
+from inferslo.slo.plan import Budgeting, Burn, Evaluation, Floor, Outage, Window
+from inferslo.slo.quantities import format_duration
 from inferslo.slo.signals import SIGNALS
 from inferslo.slo.spec import AlertingSpec, ClassesSpec, ClassSpec, Spec, TierSpec
 
@@ -162,8 +169,83 @@ def slo_schema_text() -> str:
     return json.dumps(slo_schema.json_schema(), indent=2) + "\n"
 
 
+_MONTH = Window(30 * 86400)
+_TIERS = ("fast", "medium", "slow", "creeping")
+
+
+def maths_page() -> str:
+    """docs/maths.md: its tables; the text around them is written by hand."""
+    page = (Path(__file__).parent / "maths.md").read_text(encoding="utf-8")
+    tables = {
+        "factors": _factors(), "outage": _minutes(1.0), "tenth": _minutes(0.1),
+        "floors": _floors(), "buckets": _bucket_flags(),
+    }  # fmt: skip
+    for marker, lines in tables.items():
+        page = _between(page, marker, lines)
+    return page
+
+
+def _burns(budget: Decimal, window: Window = _MONTH) -> dict[str, Burn]:
+    found, _ = burns_for(budget, window, Budgeting.OCCURRENCES, Evaluation(), pages=True)
+    return {burn.name: burn for burn in found}
+
+
+def _factors() -> Iterator[str]:
+    yield f"| period | {' | '.join(_TIERS)} |"
+    yield "|---|---|---|---|---|"
+    for days in (1, 7, 14, 28, 30, 90):
+        burns = _burns(Decimal("0.001"), Window(days * 86400))
+        cells = (f"{burns[t].factor}, {burns[t].severity}" if t in burns else "-" for t in _TIERS)
+        yield f"| {days} d | {' | '.join(cells)} |"
+
+
+def _minutes(bad_ratio: float) -> Iterator[str]:
+    yield f"| objective | outage | {' | '.join(_TIERS)} |"
+    yield "|---|---|---|---|---|---|"
+    for objective in ("99.9", "99.5", "99", "98", "95", "90"):
+        budget = 1 - Decimal(objective) / 100
+        outage = outage_for(budget, Budgeting.OCCURRENCES, Evaluation())
+        burns = _burns(budget)
+        cells = (_soon(each, bad_ratio) for each in (outage, *map(burns.get, _TIERS)))
+        yield f"| {objective} % | {' | '.join(cells)} |"
+
+
+def _soon(condition: Burn | Outage | None, bad_ratio: float) -> str:
+    if condition is None:
+        return "left out"
+    seconds = seconds_to_alert(condition, bad_ratio, Evaluation().base)
+    return "never" if math.isinf(seconds) else f"{seconds / 60:.1f}"
+
+
+def _floors() -> Iterator[str]:
+    burns = _burns(Decimal("0.001"))
+    outage = outage_for(Decimal("0.001"), Budgeting.OCCURRENCES, Evaluation())
+    yield "| alert | window | bad | total | needs an hour | one failure |"
+    yield "|---|---|---|---|---|---|"
+    yield _floor("outage", outage.window, outage.ratio, outage.floor)
+    yield from (_floor(name, burn.long, burn.threshold, burn.floor) for name, burn in burns.items())
+
+
+def _floor(name: str, window: int, threshold: Decimal, floor: Floor) -> str:
+    hours = window / 3600
+    needs, alone = float(max(floor.bad, floor.total)) / hours, 1 / float(threshold) / hours
+    cells = (name, format_duration(window), floor.bad, floor.total, f"{needs:.3g}", f"{alone:.3g}")
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _bucket_flags() -> Iterator[str]:
+    yield "| engine | from | signal | flag, with bounds for example |"
+    yield "|---|---|---|---|"
+    for engine in BUCKET_FLAGS.values():
+        since = ".".join(map(str, engine.since))
+        for signal, name in engine.lists.items():
+            flag = engine.flags({name: (0.5, 1.0)})
+            yield f"| {engine.title} | {since} | `{signal}` | `{flag}` |"
+
+
 PAGES = {
     "configuration.md": configuration_page,
+    "maths.md": maths_page,
     "metrics.md": metrics_page,
     "schema/events.schema.json": events_schema,
     "schema/slo.schema.json": slo_schema_text,
