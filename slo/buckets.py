@@ -177,7 +177,7 @@ def _remedy(misfit: _Misfit, misfits: Sequence[_Misfit], page: EnginePage) -> st
         if name := engine.lists.get(each.objective.signal.name):
             lists.setdefault(name, set()).update(each.bounds, [float(each.threshold)])
     flags = engine.flags({name: sorted(bounds) for name, bounds in lists.items()})
-    numbers = tuple(int(part) for part in re.findall(r"\d+", page.version))
+    numbers = tuple(int(part) for part in re.findall(r"\d{1,9}", page.version))
     if page.version and numbers >= engine.since:
         return f"or start it with {flags}"
     first = ".".join(str(part) for part in engine.since)
