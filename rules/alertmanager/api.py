@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-_MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*("?)(.*)\3\s*', re.DOTALL)
+_MATCHER = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*("?)(.*)\3', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Matcher:
     def parse(cls, text: str) -> Self:
         """Of name=value, name!=value, name=~regex or name!~regex, the value in quotes or not.
         Raises ValueError."""
-        if not (found := _MATCHER.fullmatch(text)):
+        if not (found := _MATCHER.fullmatch(text.strip())):
             raise ValueError(f'"{text}" is not a matcher: write service=chat or slo=~"ttft.*"')
         name, operator, _, value = found.groups()
         return cls(name, value, operator.endswith("~"), operator.startswith("="))

@@ -18,6 +18,7 @@ import yaml
 from ...slo.plan import Plan, Tier
 from ..model import Alert, Group
 from ..naming import WATCHDOG
+from ..yamltext import dump
 from .errors import TreeError
 from .tree import WATCHDOG_RECEIVER, fallback_of, matcher, receiver_of
 
@@ -53,7 +54,7 @@ def routing_tests(groups: Iterable[Group], plans: Sequence[Plan]) -> str:
         {"name": case.name, "labels": dict(case.labels), "expect": list(case.expect)}
         for case in cases
     ]
-    return yaml.safe_dump(written, sort_keys=False, allow_unicode=True, width=10**6)
+    return dump(written)
 
 
 def read_tests(text: str) -> list[Case]:
@@ -102,7 +103,7 @@ def _ask(config: Path, labels: Mapping[str, str]) -> str:
 def _cases(alerts: Iterable[Alert], by_service: Mapping[str, Plan]) -> Iterator[Case]:
     seen: set[tuple[tuple[str, str], ...]] = set()
     for alert in alerts:
-        labels = {"alertname": alert.alert, **alert.labels}
+        labels = {"alertname": alert.alert, **{k: str(v) for k, v in alert.labels.items()}}
         if (key := tuple(labels.items())) in seen:
             continue  # the conditions of a tier share their labels
         seen.add(key)

@@ -11,7 +11,6 @@ from email import message_from_string, policy
 from pathlib import Path
 from typing import Any
 
-import yaml
 from alertmanager_server import Inbox, alertmanager
 from e2e.processes import wait_until
 from plans import chat_plan
@@ -19,6 +18,7 @@ from plans import chat_plan
 from inferslo.rules.alertmanager.api import Report
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.rules.alertmanager.tree import Timing, tree
+from inferslo.rules.yamltext import dump
 from inferslo.slo.plan import OfficeHours, Receiver
 
 ANNOTATIONS = {
@@ -40,7 +40,7 @@ def told_by(scratch: Path, receiver: Receiver) -> Iterator[Alertmanager]:
     config = tree(
         [chat_plan(receivers=receivers, office_hours=ALWAYS)], Timing("300ms", "500ms", "1h")
     )
-    with alertmanager(scratch, yaml.safe_dump(config, allow_unicode=True)) as server:
+    with alertmanager(scratch, dump(config)) as server:
         yield Alertmanager([server.url])
 
 

@@ -8,24 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 from plans import RESPONSE, chat_plan, objective, plan
 
 from inferslo.rules.alertmanager.errors import TreeError
 from inferslo.rules.alertmanager.routing import check_routing, read_tests, routing_tests
 from inferslo.rules.alertmanager.tree import tree
 from inferslo.rules.model import Alert, Group, Recording
-from inferslo.slo.plan import Plan
+from inferslo.rules.yamltext import dump
+from inferslo.slo.plan import Plan, Severity, Urgency
 
 ODD = 'chat "ü"\\{x},=~\nnext'
 
 
 def text(*plans: Plan) -> str:
-    return yaml.safe_dump(tree(plans), sort_keys=False, allow_unicode=True)
+    return dump(tree(plans))
 
 
 def alert(service: str = "checkout-assistant", slo: str = "first-token", **labels: str) -> Alert:
-    usual = {"service": service, "slo": slo, "tier": "1", "severity": "page", "urgency": "always"}
+    usual = {"service": service, "slo": slo, "tier": "1"}
+    usual |= {"severity": Severity.PAGE, "urgency": Urgency.ALWAYS}
     return Alert("InfersloTTFTBurn", "vector(1)", usual | labels, {})
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 from alertmanager_server import Inbox, alertmanager
 from e2e.processes import Server, wait_until
 from plans import RECEIVERS, RESPONSE, chat_plan, objective, plan
@@ -24,6 +23,7 @@ from inferslo.rules.alertmanager.api import Matcher, Report
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.rules.alertmanager.errors import NoReceiversError, TreeError
 from inferslo.rules.alertmanager.tree import Timing, matcher, tree
+from inferslo.rules.yamltext import dump
 from inferslo.slo.plan import OfficeHours, Plan, Receiver, Urgency
 
 USUAL = Timing()
@@ -35,7 +35,7 @@ ODD = 'chat "ü"\\{x},=~\nnext'
 
 
 def text(plans: Sequence[Plan], timing: Timing = USUAL) -> str:
-    return yaml.safe_dump(tree(plans, timing), sort_keys=False, allow_unicode=True)
+    return dump(tree(plans, timing))
 
 
 def closed() -> OfficeHours:
@@ -304,7 +304,7 @@ def test_alertmanager_loses_a_resolve_outside_office_hours(tmp_path: Path) -> No
         config["time_intervals"][0]["time_intervals"] = [{"times": times}]
         for receiver in config["receivers"][2:]:
             receiver["webhook_configs"][0]["send_resolved"] = True
-        with alertmanager(tmp_path, yaml.safe_dump(config)) as server:
+        with alertmanager(tmp_path, dump(config)) as server:
             real = Chain(inbox, Alertmanager([server.url]), server)
             for slo in ("in hours", "at night"):
                 real.fire(slo, service="checkout-assistant", urgency=Urgency.OFFICE_HOURS)
