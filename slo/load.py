@@ -119,8 +119,8 @@ def _renumbered(fault: Fault, kept: list[int]) -> Fault:
 
 def _explain(error: ValidationError) -> Iterator[Fault]:
     for detail in error.errors(include_url=False):
-        if detail["type"] == "too_short" and detail["input"]:
-            continue  # its items are all faulty, and told one by one
+        if detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]:
+            continue  # enough items, but they are faulty, which is told of each
         yield Fault(tuple(k for k in detail["loc"] if k != "[key]"), _what(detail))
 
 
@@ -141,7 +141,7 @@ def _what(detail: ErrorDetails) -> str:
         case "value_error":
             return str(detail["ctx"]["error"])
         case "too_short":
-            return "this is empty: write at least " + str(detail["ctx"]["min_length"])
+            return f"there are too few: write at least {detail['ctx']['min_length']}"
         case "string_type" if isinstance(value, (int, float)):
             return f"{value} is no text here: write it in quotes, {shown}"
         case "string_type":

@@ -1,0 +1,335 @@
+"""Faults of SLO files: each at its place, in one line that says how to mend it, all at once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slofiles import FULL
+
+from inferslo.slo.errors import SpecError, UnreadableError
+from inferslo.slo.load import load, load_text, load_with_places
+from inferslo.slo.yamlfile import parse
+
+HEAD = "service: s\nobjectives:\n"
+
+
+def problems(text: str | bytes) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        load_text(text, "slo.yaml")
+    return list(caught.value.problems)
+
+
+def fault(objective: str, rest: str = "") -> str:
+    """The one problem of a file with this objective on its third line."""
+    [problem] = problems(f"{HEAD}- {{name: a, objective: 99, {objective}}}\n{rest}")
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("100", '"100" is not between 0 and 100, both excluded (100 leaves no budget at all)'),
+        ("0", '"0" is not between 0 and 100, both excluded'),
+        ("-1", '"-1" is not between 0 and 100, both excluded'),
+        ("100.0001", '"100.0001" is not between 0 and 100, both excluded'),
+        (".nan", '"nan" is not a percentage: write a number such as 99.5'),
+        (".inf", '"inf" is not a percentage'),
+        ("1.0", '"1.0" looks like a ratio, and an objective is in percent: 100 leaves no budget'),
+        ("0.995", '"0.995" looks like a ratio, and an objective is in percent: write 99.5'),
+        ("high", '"high" is not a percentage: write a number such as 99.5'),
+        ("true", '"True" is not a percentage'),
+        ("[99]", '"[99]" is not a percentage'),
+        ("1e999999", '"inf" is not a percentage'),
+    ],
+)
+def test_an_objective_lies_between_0_and_100_percent(written: str, complaint: str) -> None:
+    [problem] = problems(f"{HEAD}- {{name: a, signal: goodput, objective: {written}}}\n")
+
+    assert problem.startswith(f"slo.yaml:3:30: objectives.0.objective: {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("objective", "complaint"),
+    [
+        ("signal: tttf", '3:28: objectives.0.signal: "tttf" is not a signal: did you mean ttft?'),
+        ("per: []", "3:3: objectives.0.signal: this is missing: known are agent_turn_success, "),
+        ("signal: ttft", "3:3: objectives.0.threshold: this is missing: write what is too much"),
+        ("signal: ttft, threshold: 2", '3:42: objectives.0.threshold: "2" has no unit: write 2s'),
+        ("signal: ttft, threshold: fast", '3:42: objectives.0.threshold: "fast" is not a dur'),
+        ("signal: tail_ratio, threshold: 3s", 'objectives.0.threshold: "3s" is not a number'),
+        ("signal: tail_ratio, threshold: 0", 'objectives.0.threshold: "0" must be above 0'),
+        (
+            "signal: availability, threshold: 2s",
+            "objectives.0.threshold: this means nothing here: availability counts events",
+        ),
+        (
+            "signal: tail_ratio, budgeting: occurrences",
+            (
+                "objectives.0.budgeting: tail_ratio is a value, of which only bad time can be counted:"
+                " write timeslices or leave the key out"
+            ),
+        ),
+        ("signal: tail_ratio, slice_target: 9", "slice_target: this means nothing here: a slice"),
+        ("signal: availability, slice_target: 9", "slice_target: this means nothing here: it bel"),
+        ("signal: availability, budgeting: timeslices", "slice_target: this is missing: write wh"),
+        ("signal: availability, over: 5m", "over: this means nothing here: only a value"),
+        ("signal: tail_ratio, over: 1m", "over: this is shorter than the base window, 5m"),
+        ("signal: availability, bad_outcomes: []", "no outcome would be bad: name at least one"),
+        (
+            "signal: availability, bad_outcomes: [errors]",
+            'bad_outcomes: "errors" is not an outcome that can be bad: did you mean error?',
+        ),
+        ("signal: check", "objectives.0.check: this is missing: the signal check is told by it"),
+        ("check: x, composite: {a: 0.5, b: 0.5}", "composite: this means nothing here: the sig"),
+        ("composite: {a: 0.4, b: 0.5}", "composite: the weights add up to 0.9, not to 1"),
+        ("composite: {a: 1}", "composite: there are too few: write at least 2"),
+        ("composite: {a: 0, b: 1}", 'composite.a: "0" must be above 0'),
+        ("promql: {bad: x}", "promql: write either bad and total, or value alone"),
+        ("promql: {bad: x, total: y, value: z}", "promql: write either bad and total, or"),
+        ("promql: {value: x}", "threshold: this is missing: write what is too much, as 0.5"),
+        ("promql: {bad: x, total: y}, threshold: 5", "threshold: this means nothing here: promql"),
+        ("signal: tail_ratio, class: S", "class: this means nothing here: tail_ratio is not kn"),
+        ("signal: availability, class: S", 'class: "S": the file has no `classes`: declare it'),
+        ("signal: availability, tenant: t", "tenant: this means nothing here: only business ev"),
+        ("signal: tail_ratio, prompt_tokens: '> 9'", "prompt_tokens: this means nothing here"),
+        ("signal: availability, prompt_tokens: 9", 'prompt_tokens: "9" is not a range of prompt'),
+        ("signal: availability, per: [slo]", "per: slo is a label of the rules' own"),
+        ("signal: availability, per: [a, a]", "per: a label is there twice: write each once"),
+        ("signal: availability, per: [le]", "per.0: le is the label of buckets"),
+        ("signal: availability, per: ['a b']", 'per.0: "a b" is not the name of a label'),
+        ("signal: availability, per: a", 'per: "a": a list is expected here'),
+        ("signal: availability, window: 5m", "window: the period must be longer than the base"),
+        ("signal: availability, window: 30", 'window: "30" has no unit: write 30s or 30ms'),
+        ("signal: availability, window: {calendar: year}", '"year" is not a calendar: month or'),
+        ("signal: availability, window: {rolling: 30d}", "window: write a length, as in 30d, or"),
+        ("signal: availability, urgency: never", "\"never\" is not 'always' or 'office-hours'"),
+        ("signal: availability, pages: perhaps", '"perhaps": input should be a valid boolean'),
+        ("signal: availability, tresh: 5", "tresh: there is no such key: did you mean thresh"),
+        ("signal: availability, window:", "window: this key has no value: give it one or remove"),
+        ("signal: availability, description: ''", "description: this is empty: write a text"),
+        ('check: x, tenant: "a\\nb"', r'"a\nb" holds a line end or control character: write one'),
+        ("signal: goodput", "signal: goodput asks for targets, and `classes` has none of any cl"),
+        (
+            "signal: tail_ratio, alerting: {outage: {ratio: 50}}",
+            "alerting.outage: an outage pages, and this objective only tickets",
+        ),
+        (
+            "signal: availability, alerting: {outage: {ratio: 1}}",
+            "objectives.0.alerting.outage: outage",
+        ),
+        (
+            (
+                "signal: availability, alerting: {burns: [{name: x, long: 5m, short: 1h, budget: 2,"
+                " severity: page}]}"
+            ),
+            "alerting.burns: burn x: its short window, 1h, is not shorter",
+        ),
+    ],
+)
+def test_a_fault_of_an_objective(objective: str, complaint: str) -> None:
+    assert complaint in fault(objective)
+
+
+@pytest.mark.parametrize(
+    ("rest", "complaint"),
+    [
+        ("ownr: o", "4:1: ownr: there is no such key: did you mean owner?"),
+        ("zzzzz: o", "4:1: zzzzz: there is no such key: known are alerting, canary, "),
+        ("owner: 5", '4:1: owner: 5 is no text here: write it in quotes, "5"'),
+        ("owner: [a]", "4:1: owner: \"['a']\": one text is expected here"),
+        ("match: {model_name: 3}", "4:9: match.model_name"),
+        ("match: {le: a}", "match.le: le is the label of buckets"),
+        ("match: [a]", "match: \"['a']\": KEY: VALUE pairs are expected here"),
+        ("classes: {S: {tfft: 1s}}", "4:15: classes.S.tfft: there is no such key: did you mean t"),
+        ("classes: {S: 5}", '4:11: classes.S: "5": KEY: VALUE pairs are expected here'),
+        ("classes: {a b: {}}", 'classes.a b: "a b" is no name of a class: letters, digits, - _'),
+        ("classes: {S: {ttft: 1}}", 'classes.S.ttft: "1" has no unit: write 1s or 1ms'),
+        ("evaluation: {base: 30s}", "evaluation.base: 30s is less than four scrape intervals"),
+        ("evaluation: {interval: 5m}", "evaluation.interval: 5m is too long: long windows"),
+        ("evaluation: {interval: 500ms}", '"500ms" is not a whole number of seconds'),
+        ("window: 1m", "4:1: window: the period must be longer than the base window, 5m"),
+        ("response: []", "response: there are too few: write at least 1"),
+        (
+            "response: [{tier: 2, team: t, receiver: r}]",
+            "response: nobody acts on an incident: give one tier `when: incident`",
+        ),
+        (
+            "response: [{tier: 1, team: t, receiver: r, when: incidents}]",
+            'response.0.when: "incidents" sets off no tier: did you mean incident?',
+        ),
+        (
+            "response: [{tier: 1, team: t, receiver: r, after: 5m}]",
+            "response.0.after: this tier acts on an incident at once: leave `after` out",
+        ),
+        (
+            "response: [{tier: 1, team: t, receiver: r, times: 5}]",
+            "response.0.times: this belongs to `when: repeated`, which is not there",
+        ),
+        (
+            (
+                "response: [{tier: 1, team: t, receiver: ops}]\n"
+                "receivers: {opps: {webhook: {url: 'https://h'}}}"
+            ),
+            '4:31: response.0.receiver: "ops" is not among `receivers`: did you mean opps?',
+        ),
+        (
+            "receivers: {r: {webhook: {url: 'https://h'}}}",
+            "receivers: `response` is missing: say who acts, or name the receivers tier-1, tier-2",
+        ),
+        ("receivers: {r: {}}", "receivers.r: write one of pagerduty, slack, webhook, email"),
+        ("receivers: {r: {pager: {}}}", "receivers.r.pager: there is no such key: did you mean p"),
+        (
+            "receivers: {r: {webhook: {url: 'https://me:hunter2@h'}}}",
+            "receivers.r.webhook.url: the URL holds a user or password: secrets are never in",
+        ),
+        ("office_hours: {start: 9}", "office_hours.start: 9 is no text here: write it in quotes"),
+        ("office_hours: {start: 9:00}", 'office_hours.start: "9:00" is not a time of day'),
+        ("office_hours: {start: 19:00}", "office_hours: 19:00 to 18:00 is no time: start comes"),
+        ("office_hours: {weekdays: mon-fri}", '"mon-fri" is not a range of days: write monday:fr'),
+        ("office_hours: {weekdays: 'friday:sunday'}", "the week of Alertmanager begins on sunday"),
+        ("runbook_url: https://h/{slo}", "only {alert} is filled in"),
+        ("dashboard_url: h/d", '"h/d" is not a URL: write https://…'),
+        ("warnings: {kv_full: loud}", "warnings.kv_full: "),
+        ("alerting: {burns: []}", "alerting.burns: there are too few: write at least 1"),
+    ],
+)
+def test_a_fault_of_the_file(rest: str, complaint: str) -> None:
+    assert complaint in fault("signal: availability", f"{rest}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "slo.yaml: the file is empty: an SLO file is expected: `service`, `objectives`"),
+        ("# nothing\n", "slo.yaml: the file is empty: an SLO file is expected"),
+        ("- a\n", "slo.yaml:1:1: an SLO file is expected"),
+        ("service: s\nobjectives: []\n", "slo.yaml:2:1: objectives: there are too few: write at"),
+        ("a:\n\t- b\n", "slo.yaml:2:1: this is not YAML: a tab stands here: indent with spaces"),
+        ("a: &x b\n", "slo.yaml:1:1: "),
+        (b"\xff\xfe", "slo.yaml: this is not YAML: 'utf-8' codec can't decode byte 0xff"),
+        ("a: \udcff\n", "slo.yaml: this is not YAML: 'utf-8' codec can't decode byte 0xed"),
+    ],
+)
+def test_a_text_that_is_no_slo_file(text: str | bytes, complaint: str) -> None:
+    assert problems(text)[-1].startswith(complaint)
+
+
+def test_a_key_twice_is_told_and_so_is_all_else() -> None:
+    assert problems(f"service: t\n{HEAD}- {{name: a, signal: goodput, objective: 100}}\n") == [
+        "slo.yaml:2:1: service is set twice: remove one",
+        (
+            'slo.yaml:4:30: objectives.0.objective: "100" is not between 0 and 100, both excluded'
+            " (100 leaves no budget at all): as in 99.5"
+        ),
+    ]
+
+
+def test_all_faults_are_told_at_once_in_the_order_of_the_file() -> None:
+    found = problems(
+        """service: s
+objectives:
+- {name: a, signal: availability, objective: 100}
+- {name: b, signal: ttft, objective: 99}
+- {nam: c, signal: tpot, objective: 99}
+- {name: b, signal: e2e, objective: 99, threshold: 1s, class: S}
+- {name: d, signal: e2e, objective: 99, threshold: }
+- 5
+"""
+    )
+
+    assert [line.split(": ")[:2] for line in found] == [
+        ["slo.yaml:3:35", "objectives.0.objective"],
+        ["slo.yaml:4:3", "objectives.1.threshold"],
+        ["slo.yaml:4:4", "objectives.1.name"],
+        ["slo.yaml:5:3", "objectives.2.name"],
+        ["slo.yaml:5:4", "objectives.2.nam"],
+        ["slo.yaml:6:4", "objectives.3.name"],
+        ["slo.yaml:6:56", "objectives.3.class"],
+        ["slo.yaml:7:41", "objectives.4.threshold"],
+        ["slo.yaml:8:3", "objectives.5"],
+    ]
+
+
+def test_a_fault_that_objectives_share_is_told_once() -> None:
+    burns = "[{name: x, long: 60d, short: 5m, budget: 2, severity: page}]"
+    names = "".join(f"- {{name: {n}, signal: availability, objective: 99}}\n" for n in "abc")
+
+    [problem] = problems(f"{HEAD}{names}alerting: {{burns: {burns}}}\n")
+
+    assert problem.startswith("slo.yaml:6:12: alerting.burns: burn x: its long window 60d")
+
+
+def test_values_of_any_kind_stay_on_one_short_line() -> None:
+    problem = fault(f'signal: "{"x" * 1500}\\n\\e[31m"')
+
+    assert len(problem) < 1100
+    assert problem.isprintable()
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_no_value_anywhere_is_worse_than_a_fault(data: st.DataObject) -> None:
+    """Every key takes a turn: the outcome is a plan or lines, never another exception."""
+    document: Any = parse(FULL.encode(), "full.yaml", "").values
+    way = data.draw(st.sampled_from(list(ways(document))))
+    place = document
+    for key in way[:-1]:
+        place = place[key]
+    place[way[-1]] = data.draw(ANYTHING)
+    assert all(line.isprintable() for line in outcome(yaml.safe_dump(document)))
+
+
+def outcome(text: str) -> tuple[str, ...]:
+    try:
+        load_text(text)
+    except SpecError as error:
+        return error.problems
+    return ()
+
+
+def ways(value: Any, way: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The way to every value in a document."""
+    if way:
+        yield way
+    keys = (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    )
+    for key in keys:
+        yield from ways(value[key], (*way, key))
+
+
+def test_a_file_that_cannot_be_read_is_another_matter(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match=r"none\.yaml cannot be read: No such file"):
+        load(tmp_path / "none.yaml")
+    with pytest.raises(UnreadableError, match="cannot be read: Is a directory"):
+        load(tmp_path)
+    large = tmp_path / "large.yaml"
+    large.write_bytes(b"# " + b"x" * (256 << 10))
+    with pytest.raises(UnreadableError, match="is larger than 256KiB: is it the right file"):
+        load(large)
+
+
+def test_objectives_stand_where_the_file_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "slo.yaml"
+    path.write_text(
+        f"{HEAD}- {{name: a, signal: ttft, objective: 99, threshold: 2s}}\n"
+        "- {name: b, signal: availability, objective: 99}\n"
+    )
+
+    plan, document = load_with_places(path)
+
+    assert [objective.name for objective in plan.objectives] == ["a", "b"]
+    assert document.place(("objectives", 0, "threshold")) == f"{path}:3:42"
+    assert document.place(("objectives", 1, "threshold")) == f"{path}:4:3"
+    assert load(path) == plan
