@@ -58,6 +58,8 @@ def import_files(
         typer.echo(
             f"{'left out' if remark.lost else 'changed'}: {printable(str(remark))}", err=True
         )
+    for problem in (fault for file in imported.files for fault in file.faults):
+        typer.echo(f"to mend: {printable(problem)}", err=True)
     return int(not imported.files or (imported.lost and not allow_loss))
 
 

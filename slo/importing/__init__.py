@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import SpecError
+from ..load import load_text
 from .draft import Draft, render
 from .openslo import read_openslo
 from .reading import Node, Remark, documents
@@ -20,10 +21,12 @@ __all__ = ["Imported", "Remark", "ServiceFile", "import_slos"]
 
 @dataclass(frozen=True, slots=True)
 class ServiceFile:
-    """text: an SLO file of ours; what was left out is listed at its top."""
+    """text: an SLO file of ours; what was left out is listed at its top. faults: what must still be
+    mended by hand before it is right, one line each; seldom anything."""
 
     service: str
     text: str
+    faults: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,9 @@ class Imported:
 
     @property
     def lost(self) -> bool:
-        """Whether anything was left out."""
-        return any(remark.lost for remark in self.remarks)
+        """Whether anything was left out, or must be mended."""
+        faulty = any(file.faults for file in self.files)
+        return faulty or any(remark.lost for remark in self.remarks)
 
 
 _Reader = Callable[[Sequence[Node]], list[Draft]]
@@ -59,8 +63,16 @@ def import_slos(sources: Iterable[tuple[str, bytes]]) -> Imported:
     title, reader = _format(roots)
     drafts = reader(roots)
     remarks = tuple(remark for root in roots for remark in root.remarks())
-    files = (ServiceFile(d.service, render(d, title, remarks)) for d in drafts if d.objectives)
+    files = (_file(draft, render(draft, title, remarks)) for draft in drafts if draft.objectives)
     return Imported(tuple(files), remarks)
+
+
+def _file(draft: Draft, text: str) -> ServiceFile:
+    try:
+        load_text(text, f"{draft.service}.yaml")
+    except SpecError as error:
+        return ServiceFile(draft.service, text, error.problems)
+    return ServiceFile(draft.service, text, ())
 
 
 def _format(roots: Sequence[Node]) -> tuple[str, _Reader]:

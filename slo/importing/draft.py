@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from ..resolve.selection import OWN_LABELS
+from .queries import UNGROUPED, kept_labels
 from .reading import Node, Remark
 
 _MAX_NAME = 63
@@ -60,19 +62,30 @@ def team(labels: Node) -> str:
     return labels.text("owner") or labels.text("team")
 
 
+def split(node: Node, key: str, *queries: str) -> dict[str, list[str]]:
+    """The key `per` where all the queries are split by the same labels. key: where they stand."""
+    labels = kept_labels(*queries)
+    if labels is None or set(labels) & set(OWN_LABELS):
+        node.change(key, UNGROUPED)
+        return {}
+    return {"per": list(labels)} if labels else {}
+
+
 def render(draft: Draft, title: str, remarks: Sequence[Remark]) -> str:
     """The SLO file, what was left out or changed listed at its top."""
     head = {key: getattr(draft, key) for key in ("service", "owner", "description")}
     values = {key: value for key, value in head.items() if value}
     body = yaml.dump(
         {**values, "objectives": draft.objectives}, Dumper=_Dumper, sort_keys=False,
-        allow_unicode=True, width=100, default_flow_style=False,
+        allow_unicode=True, width=1_000_000, default_flow_style=False,
     )  # fmt: skip
     return "".join(f"# {line}".rstrip() + "\n" for line in _head(title, remarks)) + "\n" + body
 
 
 def _head(title: str, remarks: Sequence[Remark]) -> list[str]:
-    lines = [f"Imported from {title}. Budgets here count events over 30 days unless it says else."]
+    lines = [
+        f"Imported from {title} (docs/import.md). A budget lasts 30 days where no `window` is."
+    ]
     for heading, lost in (("Left out:", True), ("Carried over in another form:", False)):
         chosen = [f"  {remark}" for remark in remarks if remark.lost is lost]
         lines += [heading, *chosen] if chosen else []
@@ -86,7 +99,7 @@ class _Dumper(yaml.SafeDumper):
         return True  # they are not read
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        super().increase_indent(flow, False)  # type: ignore[no-untyped-call]
+        super().increase_indent(flow, False)
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:

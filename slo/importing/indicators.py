@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from .draft import number, percent
+from .draft import number, percent, split
 from .queries import any_window, has_range, per_second, per_window, rate_of_counter, ratio
 from .reading import Node
 
@@ -37,26 +37,28 @@ def indicator_keys(
         slices = {"budgeting": "timeslices", "slice_target": target}
     else:
         slices = {}
-    bad, total = _ratio(metric, sources)
-    if method == "RatioTimeslices":
-        bad, total = ratio(f"({bad}) / ({total} > 0)")
-    return {"promql": {"bad": bad, "total": total}} | slices
+    return _ratio(metric, sources, method) | slices
 
 
-def _ratio(metric: Node, sources: Mapping[str, Node]) -> tuple[str, str]:
-    """Queries of bad and total events a second."""
+def _ratio(metric: Node, sources: Mapping[str, Node], method: str) -> dict[str, Any]:
+    """The keys promql and per."""
     if metric.child("raw").fields():
         is_success = metric.text("rawType") == "success"
         query = _query(metric.child("raw"), sources)
         metric.change("raw", "a ratio tells no number of events: event floors do not hold")
-        return ratio(f"1 - ({query})" if is_success else query)
-    kind = "bad" if metric.child("bad").fields() else "good"
-    counter = metric.text("counter")
-    part, total = (_events(metric.child(key), counter, sources) for key in (kind, "total"))
-    (part, total), remark = per_second(part, total)
-    if remark:
+        per = split(metric, "raw", query)
+        bad, total = ratio(f"1 - ({query})" if is_success else query)
+    else:
+        kind = "bad" if metric.child("bad").fields() else "good"
+        counter = metric.text("counter")
+        part, total = (_events(metric.child(key), counter, sources) for key in (kind, "total"))
+        (part, total), remark = per_second(part, total)
         metric.change("total", remark)
-    return part if kind == "bad" else f"({total}) - ({part})", total
+        per = split(metric, "total", part, total)
+        bad = part if kind == "bad" else f"({total}) - ({part})"
+        if method == "RatioTimeslices":
+            bad, total = ratio(f"({bad}) / ({total} > 0)")
+    return {"promql": {"bad": bad, "total": total}, **per}
 
 
 def _events(metric: Node, counter: str, sources: Mapping[str, Node]) -> str:

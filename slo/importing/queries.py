@@ -14,7 +14,15 @@ _COUNTER = re.compile(
     re.DOTALL,
 )
 
+_GROUPING = re.compile(r"\b(?:by|without)\s*\(")
+_OUTER = re.compile(
+    r"sum\s*by\s*\((?P<before>[^()]*)\)\s*\(.*\)|sum\s*\(.*\)\s*by\s*\((?P<after>[^()]*)\)",
+    re.DOTALL,
+)
+
+UNGROUPED = "labels that the queries keep are added up: name them in `per` for a budget of each"
 AS_RATE = "increase is written as rate: the same ratio, in events a second as event floors need"
+NO_RATE = "no rate stands in the queries: they are taken as events a second"
 NOT_A_RATE = (
     "counts samples or events of its window, not events a second: event floors of alerts hold for"
     " these numbers"
@@ -43,8 +51,9 @@ def per_second(*queries: str) -> tuple[tuple[str, ...], str]:
         _COMPARISON.search(_without_selectors(query)) for query in queries
     ):
         return tuple(re.sub(r"\bincrease(?=\s*\()", "rate", query) for query in queries), AS_RATE
-    rates = {"rate", "irate"}
-    return queries, "" if all(functions <= rates for functions in used) else NOT_A_RATE
+    if any(functions - {"rate", "irate"} for functions in used):
+        return queries, NOT_A_RATE
+    return queries, "" if all(used) else NO_RATE
 
 
 def has_range(query: str) -> bool:
@@ -62,10 +71,26 @@ def rate_of_counter(query: str) -> str | None:
     return f"sum {by} (rate({found['selector'].strip()}[$window]))".replace("sum  (", "sum(")
 
 
+def kept_labels(*queries: str) -> tuple[str, ...] | None:
+    """The labels by which all the queries are split, () if by none; None if that cannot be told."""
+    found = {_kept(_without_strings(query).strip()) for query in queries}
+    return found.pop() if len(found) == 1 else None
+
+
+def _kept(query: str) -> tuple[str, ...] | None:
+    if not _GROUPING.search(query):
+        return () if re.search(r"\b(?:sum|count|avg|min|max|vector)\b", query) else None
+    outer = _OUTER.fullmatch(query)
+    if outer is None or len(_GROUPING.findall(query)) > 1:
+        return None
+    labels = (label.strip() for label in (outer["before"] or outer["after"]).split(","))
+    return tuple(sorted(filter(None, labels)))
+
+
 def ratio(bad_ratio: str) -> tuple[str, str]:
     """bad and total of a ratio that is already computed: every evaluation weighs the same, as in
-    the mean of ratios that Sloth and OpenSLO's RatioTimeslices are."""
-    return f"({bad_ratio})", f"({bad_ratio}) * 0 + 1"
+    the mean of ratios that Sloth and OpenSLO's RatioTimeslices are. NaN is no evaluation."""
+    return f"({bad_ratio}) >= 0", f"(({bad_ratio}) >= 0) * 0 + 1"
 
 
 def _without_strings(query: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,7 @@ class Remark:
 class _Log:
     document: Document
     read: set[Keys] = field(default_factory=set)
-    remarks: dict[Keys, Remark] = field(default_factory=dict)
+    remarks: dict[Keys, list[Remark]] = field(default_factory=dict)
     whole: set[Keys] = field(default_factory=set)  # what is left out with all that is in it
 
 
@@ -70,30 +70,34 @@ class Node:
         self._remark(key, why, lost=True)
 
     def change(self, key: str, why: str) -> None:
-        """What the key holds is carried over in another form."""
+        """What the key holds is carried over in another form; if there is anything to tell."""
         self._remark(key, why, lost=False)
 
     def lose_all(self, what: str, why: str) -> None:
         """This mapping as a whole is left out."""
         self._log.whole.add(self._keys)
-        self._log.remarks[self._keys] = Remark(self.place(), what, why)
+        self._log.remarks[self._keys] = [Remark(self.place(), what, why)]
 
     def remarks(self) -> list[Remark]:
         """All remarks on the document in its order, and one on each key that was not read."""
-        remarks = dict(self._log.remarks)
-        for keys in self._unread((), self._log.document.values):
-            remarks[keys] = Remark(self._log.document.place(keys), _path(keys), UNKNOWN)
-        return [remarks[keys] for keys in self._log.document.places if self._is_told(keys, remarks)]
-
-    def _is_told(self, keys: Keys, remarks: Mapping[Keys, Remark]) -> bool:
-        above = (keys[:end] for end in range(len(keys)))
-        return keys in remarks and self._log.whole.isdisjoint(above)
+        log = self._log
+        told = dict(log.remarks)
+        for keys in self._unread((), log.document.values):
+            told[keys] = [Remark(log.document.place(keys), _path(keys), UNKNOWN)]
+        return [
+            remark
+            for keys in log.document.places
+            if log.whole.isdisjoint(keys[:end] for end in range(len(keys)))
+            for remark in told.get(keys, ())
+        ]
 
     def _remark(self, key: str, why: str, *, lost: bool) -> None:
-        if self._peek(key) is not None:
+        if why and self._peek(key) is not None:
             keys = (*self._keys, key)
-            place = self._log.document.place(keys)
-            self._log.remarks[keys] = Remark(place, _path(keys), why, lost)
+            remark = Remark(self._log.document.place(keys), _path(keys), why, lost)
+            told = self._log.remarks.setdefault(keys, [])
+            if remark not in told:
+                told.append(remark)
 
     def _peek(self, *path: str) -> Any:
         value: Any = self._log.document.values

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .draft import Draft, clean, percent, team
+from .draft import Draft, clean, percent, split, team
 from .queries import per_second, per_window, ratio
 from .reading import Node
 
@@ -54,7 +54,8 @@ def _read_labels(labels: Node, draft: Draft) -> None:
     """The owner, if they name one; the others are left out."""
     owner = team(labels)
     if owner and draft.owner not in ("", owner):
-        labels.lose("owner", f"the service has one owner, {draft.owner}")
+        for key in ("owner", "team"):
+            labels.lose(key, f"the service has one owner, {draft.owner}")
     draft.owner = draft.owner or owner
     for key in labels.fields():
         if key not in ("owner", "team"):
@@ -71,13 +72,13 @@ def _read_slo(slo: Node, draft: Draft) -> None:
     objective = percent(slo.text("objective"))
     if objective is None:
         return slo.lose_all(f"slo {name}", _OBJECTIVE)
-    query = _promql(slo.child("sli"))
-    if isinstance(query, str):
-        return slo.lose_all(f"slo {name}", query)
+    queries = _queries(slo.child("sli"))
+    if isinstance(queries, str):
+        return slo.lose_all(f"slo {name}", queries)
     values: dict[str, Any] = {"name": draft.unique(name), "objective": objective}
     if description := slo.text("description"):
         values["description"] = description
-    values["promql"] = query
+    values |= queries
     slo.lose("labels", _LABELS)
     _lose_plugins(slo)
     if _is_without_pages(slo.child("alerting")):
@@ -86,26 +87,27 @@ def _read_slo(slo: Node, draft: Draft) -> None:
     return None
 
 
-def _promql(sli: Node) -> dict[str, str] | str:
-    """The queries of bad and total events; or why there are none."""
+def _queries(sli: Node) -> dict[str, Any] | str:
+    """The keys promql and per; or why there are none."""
     if sli.child("plugin").fields():
         return _PLUGIN
     events, raw = sli.child("events"), sli.child("raw")
     bad = per_window(_either(events, "error_query", "errorQuery"))
     total = per_window(_either(events, "total_query", "totalQuery"))
     bad_ratio = per_window(_either(raw, "error_ratio_query", "errorRatioQuery"))
-    if None in (bad, total, bad_ratio):
+    if bad is None or total is None or bad_ratio is None:
         return _TEMPLATE
     if bad_ratio:
         sli.change("raw", _RAW)
+        per = split(sli, "raw", bad_ratio)
         bad, total = ratio(bad_ratio)
     elif bad and total:
         (bad, total), remark = per_second(bad, total)
-        if remark:
-            sli.change("events", remark)
+        sli.change("events", remark)
+        per = split(sli, "events", bad, total)
     else:
         return "it has no queries: error_query and total_query"
-    return {"bad": bad, "total": total}
+    return {"promql": {"bad": bad, "total": total}, **per}
 
 
 def _either(node: Node, *keys: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
+from ..calendar import period as calendar_period
+from ..plan import Calendar
 from .reading import Node
 
 _DAYS = {"d": 1, "w": 7, "M": 30, "Q": 90, "Y": 365}  # months and more: nominal
-_CALENDARS = {"1M": "month", "1w": "week"}
+_CALENDARS = {"1M": Calendar.MONTH, "1w": Calendar.WEEK}
 _STARTS = "periods of the calendar begin on the first of a month or on a Monday, 00:00 UTC"
 
 
@@ -24,8 +27,12 @@ def period(spec: Node) -> dict[str, Any]:
     calendar = window.child("calendar")
     is_rolling = window.text("isRolling") == "True" or not calendar.fields()
     if not is_rolling and duration in _CALENDARS:
-        _note_start(calendar)
-        return {"window": {"calendar": _CALENDARS[duration]}}
+        known = _CALENDARS[duration]
+        start, zone = calendar.text("startTime"), calendar.text("timeZone")
+        if zone not in ("", "UTC", "Etc/UTC") or not _begins(known, start):
+            calendar.lose("startTime", _STARTS)
+            calendar.lose("timeZone", _STARTS)
+        return {"window": {"calendar": known.value}}
     if not is_rolling:
         window.lose("calendar", "only months and weeks of the calendar are known: it rolls")
     return _rolling(window, duration)
@@ -45,8 +52,10 @@ def _rolling(window: Node, duration: str) -> dict[str, Any]:
     return {"window": f"{count * _DAYS[unit]}d"}
 
 
-def _note_start(calendar: Node) -> None:
-    start, zone = calendar.text("startTime"), calendar.text("timeZone")
-    if not re.search(r"[ T]00:00(:00)?$", start) or zone not in ("", "UTC", "Etc/UTC"):
-        calendar.lose("startTime", _STARTS)
-        calendar.lose("timeZone", _STARTS)
+def _begins(calendar: Calendar, start: str) -> bool:
+    """Whether a period of ours begins at that time, taken as UTC."""
+    try:
+        at = datetime.fromisoformat(start).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return False
+    return calendar_period(calendar, at)[0] == at

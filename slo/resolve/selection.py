@@ -9,7 +9,7 @@ from ..spec import ObjectiveSpec, Spec
 from .case import Case, signal_name
 from .prompts import rest, within
 
-_OWN_LABELS = ("service", "slo", "component", "tier", "team", "severity", "urgency", "alertname")
+OWN_LABELS = ("service", "slo", "component", "tier", "team", "severity", "urgency", "alertname")
 
 
 def match_of(spec: Spec) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -57,7 +57,7 @@ def _check_targets(case: Case) -> None:
 
 def _check_per(case: Case) -> None:
     for label in case.spec.per:
-        if label in _OWN_LABELS:
+        if label in OWN_LABELS:
             case.fault("per", f"{label} is a label of the rules' own: choose another")
     if len(set(case.spec.per)) < len(case.spec.per):
         case.fault("per", "a label is there twice: write each once")
