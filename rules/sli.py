@@ -22,7 +22,7 @@ from ..exporters.names import (
 from ..slo.plan import Budgeting, Evaluation, Objective
 from ..slo.quantities import format_duration
 from ..slo.signals import Shape
-from .promql import aggregate, matcher, or_zero, quoted, rate, ratio, select, sum_by
+from .promql import aggregate, matcher, or_zero, quoted, rate, select, sum_by
 from .sources import any_model, bucket, counted, requests, seen
 from .values import VALUES, fallbacks
 
@@ -75,15 +75,10 @@ def _slices_of_events(objective: Objective, events: Sequence[Sli]) -> Sli:
     """A slice is bad if fewer of its events were good than the target asks; without events it is
     none."""
     target = objective.slice_target or objective.objective
-    mean = " + ".join(
-        ratio(part.bad, part.total) if part.weight == 1
-        else f"{part.weight} * ({ratio(part.bad, part.total)})"
-        for part in events
-    )  # fmt: skip
-    total = events[0].total
-    return Sli(
-        or_zero(f"({mean} > bool {1 - target})", total), f"{total} > bool 0", events[0].wrong
-    )
+    means = (f"{part.weight} * (({part.bad}) / (({part.total}) > 0))" for part in events)
+    total = " * ".join(f"({part.total})" for part in events)  # none where a part has none
+    bad = or_zero(f"({' + '.join(means)} > bool {1 - target})", f"({total})")
+    return Sli(bad, f"{total} > bool 0", events[0].wrong)
 
 
 def _availability(objective: Objective, evaluation: Evaluation) -> tuple[Sli, ...]:
