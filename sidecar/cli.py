@@ -18,7 +18,9 @@ import typer
 from typer.main import get_command
 
 from ..exporters.reading import FatalSourceError, InfersloError
+from ..rules.alertmanager.errors import AlertmanagerError
 from ..slo.errors import SloError, SpecError
+from .commands.alerts import alerts, silence_app
 from .commands.build import build
 from .commands.catalogue import catalogue
 from .commands.check import check
@@ -74,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(USAGE, str(error))
     except FatalSourceError as error:
         return _fail(FATAL, error.detail)
-    except InfersloError as error:
+    except (InfersloError, AlertmanagerError) as error:
         return _fail(PROBLEM, str(error))
     except typer.TyperException as error:
         return _fail(USAGE, _usage(error))
@@ -224,6 +226,8 @@ app.command("catalogue")(catalogue)
 app.command("import")(import_files)
 app.command("check")(check)
 app.command("build")(build)
+app.command("alerts")(alerts)
+app.add_typer(silence_app, name="silence")
 
 
 @config_app.command("show")
