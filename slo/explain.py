@@ -102,9 +102,7 @@ def _details(objective: Objective, plan: Plan) -> Iterator[str]:
     )
     yield f"speaks of: {_selected(objective.selection)}"
     if objective.bad_outcomes:
-        late = (
-            " (late: they are in no histogram)" if objective.signal.shape is Shape.LATENCY else ""
-        )
+        late = ", which are in no histogram" if objective.signal.shape is Shape.LATENCY else ""
         yield f"bad outcomes: {', '.join(objective.bad_outcomes)}{late}"
     yield f"urgency: {objective.urgency}; {'pages' if objective.outage else 'only tickets'}"
     if objective.outage:

@@ -65,7 +65,8 @@ def as_text(checked: Checked, *, explained: bool) -> str:
         lines += printable_lines(explain(checked.plan)).splitlines()
     elif checked.plan is not None and not lines:
         count = len(checked.plan.objectives)
-        lines.append(f"{printable(str(checked.file))}: fine, {count} objectives")
+        objectives = "1 objective" if count == 1 else f"{count} objectives"
+        lines.append(f"{printable(str(checked.file))}: fine, {objectives}")
     return "".join(f"{line}\n" for line in lines)
 
 

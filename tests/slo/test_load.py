@@ -69,8 +69,8 @@ def test_an_objective_lies_between_0_and_100_percent(written: str, complaint: st
         (
             "signal: tail_ratio, budgeting: occurrences",
             (
-                "objectives.0.budgeting: tail_ratio is a value, of which only bad time can be counted:"
-                " write timeslices or leave the key out"
+                "objectives.0.budgeting: tail_ratio is a value, of which only bad time can be"
+                " counted: write timeslices or leave the key out"
             ),
         ),
         ("signal: tail_ratio, slice_target: 9", "slice_target: this means nothing here: a slice"),
@@ -252,6 +252,18 @@ objectives:
         ["slo.yaml:7:41", "objectives.4.threshold"],
         ["slo.yaml:8:3", "objectives.5"],
     ]
+
+
+def test_an_objective_that_is_left_no_length_is_a_fault() -> None:
+    ttft = "signal: ttft, objective: 99, threshold: 2s"
+
+    [problem] = problems(
+        f"{HEAD}- {{name: a, {ttft}}}\n"
+        f"- {{name: b, {ttft}, prompt_tokens: '<= 9'}}\n"
+        f"- {{name: c, {ttft}, prompt_tokens: '> 9'}}\n"
+    )
+
+    assert problem.startswith("slo.yaml:3:3: objectives.0.prompt_tokens: b, c claim every length")
 
 
 def test_a_fault_that_objectives_share_is_told_once() -> None:
