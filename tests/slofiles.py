@@ -1,4 +1,4 @@
-"""SLO files of tests: one that has every key, and the example of the docs."""
+"""SLO files of tests: one that has every key, and those of the docs."""
 
 from pathlib import Path
 
@@ -54,4 +54,5 @@ canary: {label: revision, canary: b, baseline: a}
 """
 
 _PAGE = Path(__file__).parent.parent / "docs" / "slo.md"
-EXAMPLE = _PAGE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+_BLOCKS = [block.partition("```")[0] for block in _PAGE.read_text("utf-8").split("```yaml\n")[1:]]
+EXAMPLE, QUERIES = _BLOCKS[0], f"service: s\n{_BLOCKS[-1]}"

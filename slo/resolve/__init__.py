@@ -26,6 +26,8 @@ from .response import default_response, receivers, response
 from .selection import match_of
 
 PERIOD = Window(30 * 86400)
+# What alerts that belong to no objective carry as their label `slo`.
+RESERVED = ("early-warning", "engine")
 _LEAST_SCRAPES = 4  # in a base window, so that one that is lost leaves a rate
 _MOST_INTERVAL = 60
 
@@ -129,6 +131,11 @@ def _check_names(spec: Spec, found: Findings) -> None:
                 ("objectives", index, "name"),
                 f'"{objective.name}" is the name of {seen[objective.name]} objectives: a name is'
                 " unique in its file",
+            )
+        elif objective.name in RESERVED:
+            found.fault(
+                ("objectives", index, "name"),
+                f'"{objective.name}" is the label `slo` of alerts of our own: choose another',
             )
 
 

@@ -254,6 +254,12 @@ objectives:
     ]
 
 
+def test_the_names_of_our_own_alerts_are_taken() -> None:
+    [problem] = problems(f"{HEAD}- {{name: engine, signal: availability, objective: 99}}\n")
+
+    assert problem.startswith('slo.yaml:3:4: objectives.0.name: "engine" is the label `slo` of al')
+
+
 def test_an_objective_that_is_left_no_length_is_a_fault() -> None:
     ttft = "signal: ttft, objective: 99, threshold: 2s"
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slofiles import EXAMPLE, FULL
+from slofiles import EXAMPLE, FULL, QUERIES
 
 from inferslo.slo.load import load_text
 from inferslo.slo.plan import (
@@ -105,6 +105,18 @@ def test_a_file_of_every_key_is_a_plan() -> None:
         Receiver("r", "slack", (("api_url_file", "/f"), ("channel", "#c"))),
         Receiver("w", "webhook", (("url", "https://h/x"),)),
     )  # fmt: skip
+
+
+def test_queries_of_ones_own_are_events_or_a_value() -> None:
+    events, value = load_text(QUERIES).objectives
+
+    assert (events.signal.shape, events.budgeting) == (Shape.EVENTS, Budgeting.OCCURRENCES)
+    assert events.query == Query(
+        bad='sum(rate(bookings_total{result="failed"}[$window]))',
+        total="sum(rate(bookings_total[$window]))",
+    )
+    assert (value.signal.shape, value.budgeting) == (Shape.VALUE, Budgeting.TIMESLICES)
+    assert (value.threshold, value.over) == (Decimal(100), None)
 
 
 def test_equal_files_make_equal_plans() -> None:
