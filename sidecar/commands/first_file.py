@@ -21,6 +21,7 @@ from ..printable import printable
 from ..reach import reach
 from ..up import NothingFoundError
 from .bounds import page_of
+from .newfile import write_text
 
 _DEADLINE = 3.0  # seconds for one port
 
@@ -50,12 +51,6 @@ class Found:
 
     engine: Engine
     flag: str
-
-
-def free(out: Path, *, force: bool) -> None:
-    """Raises StartError if a file would be overwritten; before anything is asked."""
-    if out.exists() and not force:
-        raise StartError(f"{out} is there: write another with --out, or overwrite it with --force")
 
 
 def settle(wanted: Wanted) -> Answers:
@@ -118,14 +113,10 @@ def _found(read: Interpretation, flag: str) -> Found:
     return Found(Engine(tuple(sorted(filter(None, set(infos)))), page_of(read)), flag)
 
 
-def write_file(answers: Answers, found: Found, out: Path, *, force: bool) -> str:
+def write_file(answers: Answers, found: Found, out: Path) -> str:
     """Writes it; returns what to tell. Raises StartError, InitError."""
     text = write(answers, found.engine)
-    try:
-        with out.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise StartError(f"{out} cannot be written: {error.strerror}") from None
+    write_text(out, text)
     name = printable(str(out))
     count, waiting = text.count("\n  - name:"), text.count("\n  # - name:")
     later = f", and {waiting} as comments, with what they need" if waiting else ""

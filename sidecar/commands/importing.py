@@ -9,6 +9,7 @@ import typer
 
 from ..errors import StartError
 from ..printable import printable
+from .newfile import refuse_existing, write_text
 
 if TYPE_CHECKING:
     from ...slo.importing import Imported
@@ -54,6 +55,8 @@ def import_files(
         raise SpecError([str(error)]) from None
     imported = import_slos(sources)
     _write(imported, out, force=force)
+    if not imported.files:
+        typer.echo("no objective can be imported", err=True)
     for remark in imported.remarks:
         typer.echo(
             f"{'left out' if remark.lost else 'changed'}: {printable(str(remark))}", err=True
@@ -64,23 +67,16 @@ def import_files(
 
 
 def _write(imported: Imported, out: Path | None, *, force: bool) -> None:
-    """Raises StartError."""
-    if not imported.files:
-        return typer.echo("no objective can be imported", err=True)
+    """To files, or to stdout. Raises StartError, and writes nothing then."""
     is_directory = out is not None and out.is_dir()
     if len(imported.files) > 1 and not is_directory:
         names = ", ".join(file.service for file in imported.files)
         raise StartError(f"there are several services, {names}: name a directory with --out")
-    for file in imported.files:
-        if out is None:
-            typer.echo(file.text, nl=False)
-            continue
-        path = out / f"{file.service}.yaml" if is_directory else out
-        try:
-            with path.open("w" if force else "x", encoding="utf-8") as stream:
-                stream.write(file.text)
-        except FileExistsError:
-            raise StartError(f"{path} is there: overwrite it with --force") from None
-        except OSError as error:
-            raise StartError(f"{path} cannot be written: {error.strerror}") from None
+    if out is None:
+        return typer.echo("".join(file.text for file in imported.files), nl=False)
+    places = {out / f"{f.service}.yaml" if is_directory else out: f for f in imported.files}
+    if not force:
+        refuse_existing(places)
+    for path, file in places.items():
+        write_text(path, file.text)
     return None

@@ -59,10 +59,12 @@ def init(
     \b
     Exit codes: 0 written, 1 no engine, or it cannot be read, 2 wrong usage, or the file is there.
     """
-    from .first_file import Wanted, find_engine, free, settle, write_file
+    from .first_file import Wanted, find_engine, settle, write_file
+    from .newfile import refuse_existing
 
-    free(out, force=force)
+    if not force:
+        refuse_existing([out])  # before anything is asked
     answers = settle(Wanted(kind, strictness, on_call, service, events))
     found = find_engine(engine, capture, token_file, ca_file)
-    typer.echo(write_file(answers, found, out, force=force))
+    typer.echo(write_file(answers, found, out))
     return 0
