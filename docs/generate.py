@@ -16,6 +16,7 @@ from inferslo.exporters.names import FAMILIES, Family, Feed
 from inferslo.sidecar.events.model import json_schema
 from inferslo.sidecar.settings import model as settings
 from inferslo.sidecar.settings.targets import Engine, Target
+from inferslo.slo import catalogue
 from inferslo.slo import schema as slo_schema
 from inferslo.slo.buckets import BUCKET_FLAGS
 from inferslo.slo.burn import burns_for, outage_for
@@ -243,7 +244,76 @@ def _bucket_flags() -> Iterator[str]:
             yield f"| {engine.title} | {since} | `{signal}` | `{flag}` |"
 
 
+CATALOGUE_HEADER = """\
+# Catalogue of SLO files
+
+<!-- Made by `make docs` from slo/catalogue/; change it there. -->
+
+Ready files for kinds of services, each number with its source. `inferslo catalogue` lists them,
+`inferslo catalogue NAME` prints one, and `inferslo init` fits one to your engine: a histogram can
+only be asked about its own bucket bounds, and vLLM's of TTFT has 1 s and 2.5 s and not the 2 s of
+T1. In the files the thresholds stand as their sources have them; `inferslo check --engine URL`
+names those that your engine does not have, and the flag that adds them.
+
+`ours` is a number chosen here: look at it with your own traffic. Where sources differ (T1 asks for
+2 s to the first token, T41 for 800 ms to the last), `chat` follows the one and `strict` the other.
+"""
+
+SEEDS_HEADER = """
+## The thresholds T1 to T44
+
+Every threshold in the three articles on the stability of inference that this project began with
+(S0, S1, S3; § their sections), and where it went. T41 to T44 are what a vendor claims of itself.
+"""
+
+
+def catalogue_page() -> str:
+    """docs/catalogue.md: every number of the catalogue, and where every threshold went."""
+    parts = ["\n".join(_entry(catalogue.entry(name))) for name in catalogue.names()]
+    return "\n".join([
+        CATALOGUE_HEADER, *parts, "\n".join(_published()), SEEDS_HEADER, *_seeds(), ""
+    ])  # fmt: skip
+
+
+def _entry(entry: catalogue.Entry) -> Iterator[str]:
+    yield f"## {entry.name}\n\n{entry.summary[:1].upper()}{entry.summary[1:]}\n"
+    yield "| of | key | value | source | |"
+    yield "|---|---|---|---|---|"
+    for number in entry.numbers:
+        value = number.value.strip('"')
+        yield f"| {number.of} | `{number.key}` | {value} | {number.source} | {number.remark} |"
+    yield ""
+
+
+def _published() -> Iterator[str]:
+    yield "## Published sources\n"
+    yield "| source | what it is |"
+    yield "|---|---|"
+    for key, source in catalogue.sources().items():
+        if not source.article:
+            yield f"| {key} | {source.says} |"
+
+
+def _seeds() -> Iterator[str]:
+    yield "| | article | says | where it is |"
+    yield "|---|---|---|---|"
+    for key, source in catalogue.sources().items():
+        if source.article:
+            yield f"| {key} | {source.article} | {source.says} | {_whereabouts(key, source)} |"
+
+
+def _whereabouts(key: str, source: catalogue.Source) -> str:
+    files = [n for n in catalogue.names() if key in {x.source for x in catalogue.entry(n).numbers}]
+    places = [f"`{name}`" for name in files]
+    if source.signal:
+        places.append(f"default of the signal `{source.signal}`")
+    if source.warning:
+        places.append(f"early warning `{source.warning}`")
+    return ", ".join(places) or f"no SLO: {source.no_slo}"
+
+
 PAGES = {
+    "catalogue.md": catalogue_page,
     "configuration.md": configuration_page,
     "maths.md": maths_page,
     "metrics.md": metrics_page,
