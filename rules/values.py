@@ -111,8 +111,9 @@ def fallback_count(objective: Objective, evaluation: Evaluation) -> str:
     span = format_duration(window)
     counters = fallbacks(objective.selection)
     grown = " or ".join(f"increase({counter}[{span}])" for counter, _ in counters)
+    since = format_duration(max(window - evaluation.base, 60))  # a counter is new for a base window
     born = " or ".join(
-        f"min_over_time({newborn(counter, family, evaluation.base)}[{span}:1m])"
+        f"min_over_time({newborn(counter, family, evaluation.base)}[{since}:1m])"
         for counter, family in counters
     )
     known = " or ".join(counter for counter, _ in counters)
