@@ -44,6 +44,7 @@ Examples:
   inferslo up
   inferslo sidecar --engine http://127.0.0.1:8000
   inferslo read http://127.0.0.1:8000 --explain
+  inferslo init
   inferslo check slo.yaml
 
 \b

@@ -33,7 +33,10 @@ CAPTURES = ROOT / "tests" / "captures"
 VLLM = CAPTURES / "vllm-0.32.0__mid-overload.prom"
 LITELLM = CAPTURES / "litellm-1.108.7__3-fallbacks.prom"
 EXECUTABLE = Path(sys.executable).with_name("inferslo")
-COMMANDS = ("sidecar", "up", "read", "check", "config show", "version")
+COMMANDS = (
+    "sidecar", "up", "read", "init", "catalogue", "import", "check", "alerts", "silence add",
+    "silence list", "silence expire", "config show", "version",
+)  # fmt: skip
 
 
 def inferslo(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> Outcome:
