@@ -74,7 +74,7 @@ def _objectives(plan: Plan) -> Iterator[str]:
     for objective in plan.objectives:
         yield f"{objective.name}: {format_percent(objective.objective)} {_good(objective)}"
         if objective.description:
-            yield f"  {objective.description}"
+            yield f"  {' '.join(objective.description.split())}"
         yield from (f"  {line}" for line in _details(objective, plan))
 
 

@@ -7,7 +7,7 @@ same.
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from .plan import PromptRange
 
@@ -16,6 +16,7 @@ _UNITS = {
     "d": Decimal(86400), "w": Decimal(7 * 86400),
 }  # fmt: skip
 _PART = r"(\d+(?:\.\d+)?)(ms|[smhdw])"
+_MAX_DIGITS = 20
 _MAX_TOKENS = 10**9
 
 
@@ -86,16 +87,14 @@ def _number(value: object) -> Decimal | None:
     """None if it is no finite number. A float is what its shortest text says: 99.9, exactly."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
         return None
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    # 1e999999 would be written out in full.
-    return number if number.is_finite() and abs(number.adjusted()) <= 30 else None
+    text = str(value).strip()
+    # 1e999 would be written out in full, and what has more digits would be rounded.
+    found = re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?", text, re.ASCII)
+    return Decimal(text) if found and len(found[1]) <= _MAX_DIGITS else None
 
 
-_BOUND = re.compile(r"(<=|>=|<|>|≤|≥)\s*(\d+)")
-_BETWEEN = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
+_BOUND = re.compile(r"(<=|>=|<|>|≤|≥)\s*([0-9]+)")
+_BETWEEN = re.compile(r"([0-9]+)\s*\.\.\s*([0-9]+)")
 
 
 def parse_prompt_range(value: object) -> PromptRange:

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from .part import Part
-from .values import Line, Time, Url, Weekdays
+from .values import Line, Location, Time, Url, Weekdays
 
 
 class PagerdutySpec(Part):
@@ -56,7 +56,7 @@ class OfficeHoursSpec(Part):
     weekdays: Weekdays = Field(default="monday:friday", description="As Alertmanager's.")
     start: Time = Field(default="09:00", description="HH:MM.")
     end: Time = Field(default="18:00", description="HH:MM, not included.")
-    location: Line = Field(default="UTC", description="Time zone, as in Europe/Berlin.")
+    location: Location = Field(default="UTC", description="Time zone, as in Europe/Berlin.")
 
     @model_validator(mode="after")
     def _is_a_day(self) -> Self:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
+from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -81,19 +83,18 @@ def _warning(value: object) -> Decimal | None:
     return parse_number(value)
 
 
-def _texts(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
 def _labels(value: object) -> object:
-    return {k: _texts(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+    """One value is a list of one."""
+    if not isinstance(value, Mapping):
+        return value
+    return {k: v if isinstance(v, list) else [v] for k, v in value.items()}
 
 
 def _name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", text):
         raise ValueError(
-            f'"{text}" is not a name: at most 63 letters, digits and . _ - beginning with one of'
-            " the first two"
+            f'"{text}" is not a name: at most 63 letters, digits and . _ - beginning with a letter'
+            " or digit"
         )
     return text
 
@@ -152,6 +153,17 @@ def _weekdays(text: str) -> str:
     return text
 
 
+def _location(text: str) -> str:
+    """Alertmanager does not start with one that it does not know. Where this machine has no time
+    zones, there is no telling."""
+    known = available_timezones()
+    if known and text not in known:
+        near = difflib.get_close_matches(text, known, n=1)
+        hint = f": did you mean {near[0]}?" if near else ": write one such as Europe/Berlin"
+        raise ValueError(f'"{text}" is not a time zone{hint}')
+    return text
+
+
 Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, AfterValidator(_filled)]
 Line = Annotated[Text, AfterValidator(_line)]
@@ -196,7 +208,7 @@ WarningThreshold = Annotated[
     *_read(_warning, {"anyOf": [{"const": "off"}, {"type": ["number", "string", "boolean"]}]}),
 ]
 Match = Annotated[
-    dict[LabelName, tuple[Line, ...]],
+    dict[LabelName, Annotated[tuple[Line, ...], Field(min_length=1)]],
     BeforeValidator(_labels),
     WithJsonSchema(
         {
@@ -211,4 +223,5 @@ Match = Annotated[
     ),
 ]
 Time = Annotated[str, AfterValidator(_time)]
+Location = Annotated[str, AfterValidator(_location)]
 Weekdays = Annotated[str, AfterValidator(_weekdays)]
