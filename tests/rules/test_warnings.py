@@ -1,0 +1,149 @@
+"""Early warnings, each fired and kept quiet in a real promtool by the cases beside this file."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from plans import MATCH, chat_plan, objective, plan
+from promcases import Case, promtool
+
+from inferslo.rules import warnings
+from inferslo.rules.model import Alert
+from inferslo.rules.template import expand
+from inferslo.slo.errors import SpecError
+from inferslo.slo.plan import Canary, Plan, Selection
+
+CASES: dict[str, Any] = yaml.safe_load(
+    (Path(__file__).parent / "warnings_cases.yaml").read_text(encoding="utf-8")
+)
+CATALOGUE = {warning.name: warning for warning in warnings.catalogue()}
+EVERYTHING = chat_plan(canary=Canary("track", "new", "old"))
+
+
+def alerts(plan: Plan) -> dict[str, Alert]:
+    rules = [rule for group in warnings.groups(plan) for rule in group.rules]
+    return {rule.alert: rule for rule in rules if isinstance(rule, Alert)}
+
+
+def firing() -> Iterator[Case]:
+    for name, kinds in CASES.items():
+        for n, case in enumerate(kinds["fires"]):
+            expected = [CATALOGUE[name].alert, *case.get("also", [])]
+            yield Case(f"{name} fires {n}", case["series"], case["at"], expected)
+
+
+def quiet() -> Iterator[Case]:
+    for name, kinds in CASES.items():
+        for n, case in enumerate(kinds.get("quiet", [])):
+            yield Case(f"{name} quiet {n}", case["series"], case["at"])
+
+
+def test_every_warning_has_cases() -> None:
+    assert CASES.keys() == CATALOGUE.keys()
+    assert all(kinds["fires"] for kinds in CASES.values())
+
+
+def test_each_fires_on_what_it_is_about_and_on_nothing_that_looks_like_it(tmp_path: Path) -> None:
+    short = [case for case in [*firing(), *quiet()] if not case.takes_days]
+    assert promtool(tmp_path, warnings.groups(EVERYTHING), short) == ""
+
+
+def test_the_same_of_those_that_compare_with_yesterday(tmp_path: Path) -> None:
+    long = [case for case in [*firing(), *quiet()] if case.takes_days]
+    assert promtool(tmp_path, warnings.groups(EVERYTHING), long, every="30m") == ""
+
+
+def told_by_their_engine() -> list[Case]:
+    """Cases of families that do not say themselves whose they are, and one that does."""
+    joined = {
+        name for name, alert in alerts(EVERYTHING).items() if "last_over_time(" in alert.expr[-100:]
+    }
+    assert {"InfersloGPUHot", "InfersloSocketsPilingUp", "InfersloSourceDown"} <= joined
+    return [case for case in firing() if {*case.alerts} & {*joined, "InfersloKVCacheFull"}]
+
+
+def test_nothing_fires_for_another_services_engine(tmp_path: Path) -> None:
+    others = [
+        dataclasses.replace(case, model="another", alerts=()) for case in told_by_their_engine()
+    ]
+    # What one of our engines would suffer from its neighbours is not theirs to hear.
+    others = [case for case in others if not case.name.startswith("neighbour")]
+    assert promtool(tmp_path, warnings.groups(EVERYTHING), others) == ""
+
+
+@pytest.mark.parametrize("job", ["sidecar", "another"])
+def test_a_service_may_be_told_by_labels_of_targets(tmp_path: Path, job: str) -> None:
+    by_job = dataclasses.replace(EVERYTHING, selection=Selection(match=(("job", (job,)),)))
+    cases = [case for case in firing() if case.name in ("gpu_hot fires 0", "neighbour fires 0")]
+    if job == "another":
+        cases = [dataclasses.replace(case, alerts=()) for case in cases]
+    assert promtool(tmp_path, warnings.groups(by_job), cases) == ""
+
+
+def test_no_warning_pages_and_each_has_all_labels() -> None:
+    for alert in alerts(EVERYTHING).values():
+        assert alert.labels["severity"] == "ticket"
+        assert all(
+            alert.labels[each] for each in ("service", "slo", "tier", "team", "severity", "urgency")
+        )
+        assert alert.annotations["actions"].count("\n") == 2
+        assert alert.annotations["runbook_url"].endswith(alert.alert)
+
+
+def test_a_threshold_of_the_file_replaces_the_default() -> None:
+    hotter = plan(objective("ttft"), warnings=(("gpu_hot", Decimal(85)),))
+    assert ">= 85" in alerts(hotter)["InfersloGPUHot"].expr
+    at_zero = plan(objective("ttft"), warnings=(("listen_overflows", Decimal(0)),))
+    assert "> 0)" in alerts(at_zero)["InfersloListenOverflows"].expr
+
+
+def test_off_is_off() -> None:
+    everything = set(alerts(plan(objective("ttft"))))
+    without = set(alerts(plan(objective("ttft"), warnings=(("gpu_hot", None),))))
+    assert everything - without == {"InfersloGPUHot"}
+
+
+def test_what_the_file_does_not_say_is_not_asked_for() -> None:
+    without = set(alerts(plan(objective("ttft"))))
+    assert set(alerts(EVERYTHING)) - without == {
+        "InfersloCanaryWorse",
+        "InfersloTTFTGrowsWithLength",
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (("gpu_hott", Decimal(80)), "there is no gpu_hott: did you mean gpu_hot?"),
+        (("gpu_lost", Decimal(1)), "gpu_lost has no threshold: write off, or leave it out"),
+    ],
+)
+def test_a_name_or_threshold_that_there_is_not_is_an_error(
+    asked: tuple[str, Decimal], says: str
+) -> None:
+    with pytest.raises(SpecError, match=says.replace("?", r"\?")):
+        warnings.groups(plan(objective("ttft"), warnings=(asked,)))
+
+
+def test_a_tier_that_the_file_has_not_is_replaced_by_the_one_before() -> None:
+    first = plan(objective("ttft"), response=plan().response[:1])
+    assert {alert.labels["tier"] for alert in alerts(first).values()} == {"1"}
+    assert {alert.labels["team"] for alert in alerts(first).values()} == {"operations"}
+
+
+def test_text_in_strings_is_left_alone() -> None:
+    text = 'label_replace(ENGINE_UP, "REQUESTS", "$1", "engine", "(.+)")'
+    assert expand(text, Selection()) == (
+        'label_replace(inferslo_engine_up, "REQUESTS", "$1", "engine", "(.+)")'
+    )
+
+
+def test_an_unknown_family_is_a_programming_error() -> None:
+    with pytest.raises(KeyError, match="no family NO_SUCH"):
+        expand("rate(NO_SUCH[5m])", MATCH)
