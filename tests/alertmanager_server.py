@@ -84,13 +84,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def alertmanager(scratch: Path, config: str) -> Iterator[Server]:
-    """One that knows no peers. It can be stopped and started again, with what it had stored."""
+def alertmanager(scratch: Path, config: str, *cluster: str) -> Iterator[Server]:
+    """One that can be stopped and started again, with what it had stored. cluster: its flags of
+    peers; by default it has none."""
     (scratch / "alertmanager.yaml").write_text(config, encoding="utf-8")
     listen = f"127.0.0.1:{free_port()}"
     command = ["prometheus-alertmanager", f"--config.file={scratch / 'alertmanager.yaml'}"]
     command += [f"--storage.path={scratch / 'alertmanager'}", f"--web.listen-address={listen}"]
-    command += ["--cluster.listen-address=", "--log.level=debug"]
+    command += cluster or ["--cluster.listen-address="]
     log = scratch / "alertmanager.log"
     with Server(command, f"http://{listen}", "/-/ready", log) as server:
         yield server

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from alertmanager_server import Inbox, alertmanager
-from e2e.processes import Server, wait_until
+from e2e.processes import Server, free_port, wait_until
 from plans import RECEIVERS, RESPONSE, chat_plan, objective, plan
 
 from inferslo.rules.alertmanager.api import Matcher, Report
@@ -334,15 +334,71 @@ def test_after_a_restart_nothing_is_told_twice_and_the_resolve_still_comes(tmp_p
         assert [told.status for told in real.inbox.received] == ["firing", "resolved"]
 
 
+def test_after_a_crash_a_page_that_goes_on_is_told_again(tmp_path: Path) -> None:
+    """What it has sent it writes down every 15 minutes and when it is stopped."""
+    with chain(tmp_path) as real:
+        real.fire("a")
+        real.inbox.wait(lambda told: told.status == "firing", "the page")
+        time.sleep(SILENCE)
+        real.server.kill()
+        real.server.start()
+        real.fire("a")
+        wait_until("the same page", lambda: len(real.inbox.received) == 2, 15)
+        real.end("a")
+        real.inbox.wait(lambda told: told.status == "resolved", "the resolve")
+        assert [told.status for told in real.inbox.received] == ["firing", "firing", "resolved"]
+
+
+def test_two_peers_send_one_page_and_one_alone_still_sends(tmp_path: Path) -> None:
+    ports = (free_port(), free_port())
+    cluster = ["--cluster.peer-timeout=2s", "--cluster.settle-timeout=2s"]
+    peers = [f"--cluster.peer=127.0.0.1:{port}" for port in ports]
+    folders = (tmp_path / "first", tmp_path / "second")
+    with Inbox() as inbox, ExitStack() as stack:
+        config = text([chat_plan(receivers=webhooks(inbox, *NAMES))], QUICK)
+        servers: list[Server] = []
+        for folder, port in zip(folders, ports, strict=True):
+            folder.mkdir()
+            listen = f"--cluster.listen-address=127.0.0.1:{port}"
+            one = alertmanager(folder, config, listen, *cluster, *peers)
+            servers.append(stack.enter_context(one))
+        client = Alertmanager([server.url for server in servers])
+        wait_until("a cluster of two", lambda: len(client.status().peers) == 2, 15)
+        real = Chain(inbox, client, servers[0])
+        real.fire("a")
+        inbox.wait(lambda told: told.status == "firing", "the page")
+        time.sleep(2 + SILENCE)
+        assert len(inbox.received) == 1
+        servers[0].kill()
+        real.fire("b", tier="2")
+        assert (
+            inbox.wait(lambda told: told.names == ["b"], "from the other").receiver == "eng-oncall"
+        )
+
+
 def test_a_resolve_that_happens_while_alertmanager_is_down_still_comes(tmp_path: Path) -> None:
     """Prometheus goes on telling of the end for 15 minutes."""
     with chain(tmp_path) as real:
         real.fire("a")
         real.inbox.wait(lambda told: told.status == "firing", "the page")
+        time.sleep(SILENCE)  # as above; what it has not noted it does not end either
         real.server.stop()
         real.server.start()
         real.end("a")
         real.inbox.wait(lambda told: told.status == "resolved", "the resolve")
+
+
+def test_a_resolve_that_happens_while_alertmanager_is_crashed_is_lost(tmp_path: Path) -> None:
+    """The reason to run two. If this fails, Alertmanager has become better than our docs say."""
+    with chain(tmp_path) as real:
+        real.fire("a")
+        real.inbox.wait(lambda told: told.status == "firing", "the page")
+        time.sleep(SILENCE)
+        real.server.kill()
+        real.server.start()
+        real.end("a")
+        time.sleep(SILENCE)
+        assert [told.status for told in real.inbox.received] == ["firing"]
 
 
 def test_a_silence_mutes_and_its_end_lets_speak(tmp_path: Path) -> None:
