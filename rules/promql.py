@@ -50,7 +50,7 @@ def _literal(value: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    if character in "\\^":
+    if character in "\\^[]":  # not themselves in a class
         return "\\" + character
     return f"[{character}]" if character in _SPECIAL else character
 

@@ -11,6 +11,7 @@ from ...slo.errors import SpecError
 from ...slo.load import load
 from ...slo.plan import Plan
 from ..errors import StartError
+from .newfile import write_text
 
 # Where made files are looked for; nothing else in the folder is read.
 _PLACES = ("*.yaml", "runbooks/*.md")
@@ -59,15 +60,16 @@ def _found(out: Path) -> Mapping[str, str]:
             for path in paths
         }
     except OSError as error:
-        raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
+        raise StartError(f"{error.filename} cannot be read: {error.strerror}") from None
 
 
 def _replace(path: Path, text: str | None) -> None:
     try:
         if text is None:
             path.unlink()
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StartError(f"cannot write {path}: {error.strerror}") from error
+        raise StartError(f"{path} cannot be written: {error.strerror}") from None
+    if text is not None:
+        write_text(path, text)
