@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from ...rules.warnings import of_plan as early_warnings
 from ...slo.buckets import EnginePage, Kind
 from ...slo.buckets import check as misfits
 from ...slo.errors import SpecError, UnreadableError, one_line
@@ -50,13 +51,22 @@ def check_file(file: Path, page: EnginePage | None) -> Checked:
         raise
     except SpecError as error:
         return Checked(file, None, error.problems)
+    problems = [f"{document.place(('warnings',))}: {problem}" for problem in _warnings(plan)]
     index = {objective.name: n for n, objective in enumerate(plan.objectives)}
-    problems = []
     for problem in misfits(plan, page) if page is not None else ():
         key = "threshold" if problem.kind is Kind.BOUND else "signal"
         keys = ("objectives", index[problem.objective], key)
         problems.append(f"{document.place(keys)}: {problem.objective}: {problem.text}")
     return Checked(file, plan, tuple(problems))
+
+
+def _warnings(plan: Plan) -> tuple[str, ...]:
+    """What is wrong with the early warnings that it names: only the rules know which there are."""
+    try:
+        early_warnings(plan)
+    except SpecError as error:
+        return error.problems
+    return ()
 
 
 def as_text(checked: Checked, *, explained: bool) -> str:

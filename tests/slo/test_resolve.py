@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slofiles import EXAMPLE, FULL, QUERIES
 
+from inferslo.rules import causes, warnings
 from inferslo.slo.load import load_text
 from inferslo.slo.plan import (
     Budgeting,
@@ -25,6 +26,7 @@ from inferslo.slo.plan import (
     When,
     Window,
 )
+from inferslo.slo.resolve import RESERVED
 from inferslo.slo.resolve.prompts import partition, rest, within
 from inferslo.slo.signals import Shape
 
@@ -310,6 +312,10 @@ def test_what_an_objective_needs_beyond_a_scrape_is_noted() -> None:
     assert "goodput-s: needs the in-engine probe" in notes
     assert "turns: needs business events or a gateway" in notes
     assert not any(note.startswith("answered:") for note in notes)
+
+
+def test_the_reserved_names_are_those_of_alerts_without_an_objective() -> None:
+    assert set(RESERVED) == {causes.SLO, warnings.SLO}
 
 
 def test_own_burns_replace_the_defaults_of_file_and_objective() -> None:

@@ -56,6 +56,17 @@ def test_a_file_that_is_not_there_is_wrong_usage(
     assert err == "inferslo: error: none.yaml cannot be read: No such file or directory\n"
 
 
+def test_an_early_warning_that_there_is_not_is_told(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slo.write_text(f"{GOOD}warnings: {{kv_ful: off}}\n", encoding="utf-8")
+
+    assert main(["check", str(slo)]) == 1
+
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("slo.yaml:4:1: warnings: there is no kv_ful: did you mean ")
+
+
 def test_explain_prints_the_plan(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     slo.write_text(EXAMPLE, encoding="utf-8")
 
