@@ -26,19 +26,21 @@ class Draft:
     description: str = ""
     objectives: list[dict[str, Any]] = field(default_factory=list)
 
-    def unique(self, name: str) -> str:
-        """A name that our file accepts and no other objective has."""
-        base = clean(name)
+    def unique(self, wanted: str, node: Node) -> str:
+        """A name that our file accepts and no other objective has. node: whose `name` it is."""
+        base = clean(wanted)
         taken = {objective["name"] for objective in self.objectives}
         candidate, count = base, 1
         while candidate in taken:
             count += 1
             candidate = f"{base[: _MAX_NAME - 4]}-{count}"
+        if candidate != wanted:
+            node.change("name", f"is called {candidate} here")
         return candidate
 
 
 def clean(name: str) -> str:
-    """The name, what our file does not accept in one replaced."""
+    """A name with what our file does not accept in one replaced."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_MAX_NAME] or "unnamed"
 
 
@@ -54,7 +56,8 @@ def number(text: str) -> Decimal | None:
         value = Decimal(text)
     except InvalidOperation:
         return None
-    return value if value.is_finite() else None
+    # 1e99999 would be written out in full.
+    return value if value.is_finite() and abs(value.adjusted()) <= 30 else None
 
 
 def team(labels: Node) -> str:

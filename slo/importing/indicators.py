@@ -50,7 +50,7 @@ def _ratio(metric: Node, sources: Mapping[str, Node], method: str) -> dict[str, 
         bad, total = ratio(f"1 - ({query})" if is_success else query)
     else:
         kind = "bad" if metric.child("bad").fields() else "good"
-        counter = metric.text("counter")
+        counter = metric.flag("counter")
         part, total = (_events(metric.child(key), counter, sources) for key in (kind, "total"))
         (part, total), remark = per_second(part, total)
         metric.change("total", remark)
@@ -61,11 +61,11 @@ def _ratio(metric: Node, sources: Mapping[str, Node], method: str) -> dict[str, 
     return {"promql": {"bad": bad, "total": total}, **per}
 
 
-def _events(metric: Node, counter: str, sources: Mapping[str, Node]) -> str:
+def _events(metric: Node, counter: bool | None, sources: Mapping[str, Node]) -> str:
     query = _query(metric, sources)
-    if has_range(query) or counter == "False":
+    if has_range(query) or counter is False:
         return any_window(query)
-    rate = rate_of_counter(query) if counter == "True" else None
+    rate = rate_of_counter(query) if counter else None
     if rate is None:
         raise UnreadableError(
             "no rate stands in the query and it is no plain counter: write"

@@ -58,6 +58,8 @@ class _Reader:
                 continue
             if service not in drafts:
                 drafts[service] = self._service(service)
+            if drafts[service].service != service:
+                root.child("spec").change("service", f"is called {clean(service)} here")
             self._slo(name, root, drafts[service])
         for name, root in self._all("SLI").items():
             if name not in self.used:
@@ -87,8 +89,9 @@ class _Reader:
                 problem = str(error)
                 objective.lose_all(f"{name}, objective {title}", problem)
                 continue
-            wanted = name if len(objectives) == 1 else f"{name}-{title.lower()}"
-            draft.objectives.append({"name": draft.unique(wanted)} | shared | keys)
+            wanted = name if len(objectives) == 1 else f"{name}-{clean(title).lower()}"
+            unique = draft.unique(wanted, root.child("metadata"))
+            draft.objectives.append({"name": unique} | shared | keys)
         if len(draft.objectives) == before:
             root.lose_all(f"SLO {name}", problem)
 

@@ -48,6 +48,10 @@ class Node:
         self._log.read.add((*self._keys, key))
         return str(value).strip()
 
+    def flag(self, key: str) -> bool | None:
+        """true or false, None if it is neither."""
+        return {"true": True, "false": False}.get(self.text(key).lower())
+
     def child(self, *path: str) -> Node:
         """The mapping below; one without keys if there is none."""
         return Node(self._log, (*self._keys, *path))

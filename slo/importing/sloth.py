@@ -36,6 +36,8 @@ def read_sloth(roots: Sequence[Node]) -> list[Draft]:
             root.lose_all("the document", "service is missing")
             continue
         draft = drafts.setdefault(service, Draft(clean(service)))
+        if draft.service != service:
+            spec.change("service", f"is called {draft.service} here")
         _read_labels(spec.child("labels"), draft)
         _lose_plugins(spec)
         for slo in spec.children("slos"):
@@ -75,7 +77,7 @@ def _read_slo(slo: Node, draft: Draft) -> None:
     queries = _queries(slo.child("sli"))
     if isinstance(queries, str):
         return slo.lose_all(f"slo {name}", queries)
-    values: dict[str, Any] = {"name": draft.unique(name), "objective": objective}
+    values: dict[str, Any] = {"name": draft.unique(name, slo), "objective": objective}
     if description := slo.text("description"):
         values["description"] = description
     values |= queries
@@ -121,9 +123,9 @@ def _is_without_pages(alerting: Node) -> bool:
         node.lose("labels", _LABELS)
         node.lose("annotations", _ANNOTATIONS)
     for key in _TICKET:
-        if alerting.child(key).text("disable") == "True":
+        if alerting.child(key).flag("disable"):
             alerting.child(key).lose("disable", _TICKETS)
-    return any(alerting.child(key).text("disable") == "True" for key in _PAGE)
+    return any(alerting.child(key).flag("disable") for key in _PAGE)
 
 
 _PAGE, _TICKET = ("page_alert", "pageAlert"), ("ticket_alert", "ticketAlert")

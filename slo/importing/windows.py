@@ -25,7 +25,7 @@ def period(spec: Node) -> dict[str, Any]:
         other.lose_all("timeWindow", "an objective has one window: the first is taken")
     duration = window.text("duration")
     calendar = window.child("calendar")
-    is_rolling = window.text("isRolling") == "True" or not calendar.fields()
+    is_rolling = bool(window.flag("isRolling")) or not calendar.fields()
     if not is_rolling and duration in _CALENDARS:
         known = _CALENDARS[duration]
         start, zone = calendar.text("startTime"), calendar.text("timeZone")

@@ -324,3 +324,15 @@ def test_a_document_twice_an_sli_unused_and_an_unknown_key_are_told() -> None:
         "SLO answered": "there is one of that name already",
         "SLI unused": "no SLO that was imported refers to it",
     }
+
+
+def test_a_name_that_has_to_change_is_told() -> None:
+    odd = slo()
+    odd["metadata"]["name"], odd["spec"]["service"] = "web/answered", "web shop"
+    result = imported(odd)
+    assert [file.service for file in result.files] == ["web-shop"]
+    assert objectives(result)[0].name == "web-answered"
+    assert [(r.what, r.why) for r in result.remarks] == [
+        ("metadata.name", "is called web-answered here"),
+        ("spec.service", "is called web-shop here"),
+    ]

@@ -208,6 +208,7 @@ def test_documents_of_one_service_are_one_file_and_names_stay_unique() -> None:
     [file] = imported.files
     assert [o.name for o in load_text(file.text).objectives] == ["a", "a-2"]
     assert told(imported) == [("8:10", "labels.team")]
+    assert changed(imported) == ["is called a-2 here"]
 
 
 def test_services_are_files_of_their_own() -> None:
