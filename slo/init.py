@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from . import catalogue
 from .buckets import EnginePage, Kind, check
-from .errors import SloError
+from .errors import SloError, printable
 from .load import load_text
 from .quantities import format_duration, parse_duration
 from .signals import SIGNALS, Needs
@@ -53,7 +53,8 @@ class Engine:
 
     @property
     def title(self) -> str:
-        return f"{self.page.engine_type} {self.page.version}".rstrip()
+        """For comments; the version is what the engine says, whatever that is."""
+        return printable(f"{self.page.engine_type} {self.page.version}".rstrip())
 
 
 class InitError(SloError):
@@ -163,7 +164,7 @@ def _is_active(block: str) -> bool:
 
 def _commented(block: str, why: str) -> str:
     lines = "\n".join(f"  # {line[2:]}" for line in block.splitlines())
-    return f"  # {why[:1].upper()}{why[1:]}:\n{lines}"
+    return f"  # {why[:1].upper()}{printable(why[1:])}:\n{lines}"
 
 
 def _lacks(block: str, answers: Answers, page: EnginePage) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from .draft import number, percent, split
+from .draft import number, split
 from .queries import any_window, has_range, per_second, per_window, rate_of_counter, ratio
 from .reading import Node
 
 _SPEAK_PROMQL = ("prometheus", "mimir", "thanos", "cortex", "victoriametrics")
 _GOOD_WHILE = {"lte": ">", "lt": ">=", "gte": "<", "gt": "<="}  # op → when it is bad
+_METHODS = ("", "Occurrences", "Timeslices", "RatioTimeslices")
 _SLICE = "slices are as long as the base window of the file, 5m: see `evaluation`"
 
 
@@ -24,20 +25,23 @@ def indicator_keys(
 ) -> dict[str, Any]:
     """promql, threshold, budgeting and slice_target of an objective. spec: of an SLI; method: the
     budgetingMethod; sources: the DataSources by name. Raises UnreadableError."""
+    if method not in _METHODS:
+        raise UnreadableError(f'budgetingMethod "{method}" is none of OpenSLO v1')
     if objective.text("timeSliceWindow") not in ("", "5", "5m"):
         objective.lose("timeSliceWindow", _SLICE)
     if spec.child("thresholdMetric").fields():
         return _value(spec.child("thresholdMetric"), objective, sources)
     metric = spec.child("ratioMetric")
     objective.change("op", "a ratio needs none: it is good events of all")
-    if method == "Timeslices":
-        target = percent(objective.text("timeSliceTarget"), scale=2)
-        if target is None:
-            raise UnreadableError("timeSliceTarget is missing: when is a slice good?")
-        slices = {"budgeting": "timeslices", "slice_target": target}
-    else:
-        slices = {}
+    slices = _slices(objective) if method == "Timeslices" else {}
     return _ratio(metric, sources, method) | slices
+
+
+def _slices(objective: Node) -> dict[str, Any]:
+    target = number(objective.text("timeSliceTarget"))
+    if target is None or not 0 < target <= 1:
+        raise UnreadableError("timeSliceTarget is no ratio above 0: when is a slice good?")
+    return {"budgeting": "timeslices", "slice_target": target.scaleb(2)}
 
 
 def _ratio(metric: Node, sources: Mapping[str, Node], method: str) -> dict[str, Any]:

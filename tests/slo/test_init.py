@@ -50,6 +50,14 @@ def test_it_speaks_of_the_models_that_the_engine_serves() -> None:
     )
 
 
+def test_what_an_engine_says_of_itself_stays_inside_comments_and_quotes() -> None:
+    evil = "x\n\nservice: evil"
+    page = replace(VLLM, version=evil, missing={"tpot_cv": evil})
+    plan = plan_of(CHAT, page, 'a", evil: "b')
+    assert plan.service == "assistant"
+    assert plan.selection.match == (("model_name", ('a", evil: "b',)),)
+
+
 def test_without_a_model_it_speaks_of_all() -> None:
     assert load_text(write(CHAT, Engine((), VLLM))).selection.match == ()
 

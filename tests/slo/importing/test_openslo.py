@@ -139,6 +139,20 @@ def test_timeslices_have_a_target_of_their_own() -> None:
     assert objective.slice_target == Decimal("0.95")
 
 
+def test_a_slice_may_have_to_be_wholly_good() -> None:
+    target = {"target": 0.99, "timeSliceTarget": 1.0}
+    objective = only(slo(objectives=[target], budgetingMethod="Timeslices"))
+    assert objective.slice_target == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [("Timeslices", "timeSliceTarget is no ratio"), ("Sometimes", "none of OpenSLO v1")],
+)
+def test_a_way_of_budgeting_that_cannot_be_followed_leaves_it_out(method: str, why: str) -> None:
+    assert why in told(imported(slo(budgetingMethod=method)))["SLO answered"]
+
+
 @pytest.mark.parametrize("window", ["1m", 10])
 def test_slices_of_another_length_are_told(window: Any) -> None:
     target = {"target": 0.99, "timeSliceTarget": 0.95, "timeSliceWindow": window}
