@@ -19,8 +19,9 @@ from ...slo.plan import Plan, Tier
 from ..model import Alert, Group
 from ..naming import WATCHDOG
 from ..yamltext import dump
+from .api import Matcher
 from .errors import TreeError
-from .tree import WATCHDOG_RECEIVER, fallback_of, matcher, receiver_of
+from .tree import WATCHDOG_RECEIVER, fallback_of, receiver_of
 
 _TIMEOUT = 60  # seconds for one question to amtool
 _AT_ONCE = 4
@@ -84,7 +85,7 @@ def check_routing(config: str, tests: str) -> list[Misrouted]:
 
 
 def _ask(config: Path, labels: Mapping[str, str]) -> str:
-    named = [matcher(label, value) for label, value in labels.items()]
+    named = [str(Matcher(label, value)) for label, value in labels.items()]
     command = ["amtool", "config", "routes", "test", f"--config.file={config}", *named]
     try:
         done = subprocess.run(  # noqa: S603 - a fixed tool; labels are arguments, not a shell's

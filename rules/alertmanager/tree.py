@@ -22,13 +22,14 @@ from typing import Any
 
 from ...slo.plan import OfficeHours, Plan, Receiver, Severity, Tier, Urgency
 from ..naming import WATCHDOG
+from .api import Matcher
 from .errors import NoReceiversError, TreeError
 from .messages import configs
 
 DEFAULT = "unclaimed"
 WATCHDOG_RECEIVER = "watchdog"
 _OFFICE = "/office-hours"
-_REVIEW_TIER = 3  # from here on it is decided what to promise, which nobody does at night
+_REVIEW_TIER = 3  # its tickets ask what to promise, which nobody decides at night
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +73,17 @@ def tree(plans: Sequence[Plan], timing: Timing = Timing()) -> dict[str, Any]:
 def receiver_of(tier: Tier, severity: str, urgency: str) -> str:
     """Name of the receiver, as the tree calls it, that alerts with these labels reach."""
     name = tier.receiver if severity == Severity.PAGE else tier.tickets
-    held_back = tier.tier >= _REVIEW_TIER or urgency == Urgency.OFFICE_HOURS
+    held_back = _is_review(tier, severity) or urgency == Urgency.OFFICE_HOURS
     return name + _OFFICE if held_back else name
+
+
+def _is_review(tier: Tier, severity: str) -> bool:
+    return tier.tier >= _REVIEW_TIER and severity == Severity.TICKET
 
 
 def fallback_of(plan: Plan) -> str:
     """Name of the receiver of the service's alerts that belong to none of its tiers."""
     return min(plan.response, key=lambda tier: tier.tier).tickets
-
-
-def matcher(label: str, value: str) -> str:
-    """An equality as Alertmanager reads it, whatever the value holds."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'{label}="{escaped}"'
 
 
 def _root(routes: list[dict[str, Any]], timing: Timing) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def _root(routes: list[dict[str, Any]], timing: Timing) -> dict[str, Any]:
 
 def _watchdog(timing: Timing) -> dict[str, Any]:
     return {
-        "matchers": [matcher("alertname", WATCHDOG.name)],
+        "matchers": [_is("alertname", WATCHDOG.name)],
         "receiver": WATCHDOG_RECEIVER,
         "group_by": ["service"],
         "group_wait": "0s",
@@ -116,14 +115,14 @@ def _branch(plan: Plan, timing: Timing) -> dict[str, Any]:
     hours = _interval(plan.office_hours)
     own = [
         _route(
-            [matcher("slo", objective.name)],
+            [_is("slo", objective.name)],
             routes=list(_tiers(objective.response, hours, timing)),
         )
         for objective in plan.objectives
         if objective.response != plan.response
     ]
     return _route(
-        [matcher("service", plan.service)],
+        [_is("service", plan.service)],
         receiver=fallback_of(plan),
         repeat_interval=timing.ticket,
         routes=[*own, *_tiers(plan.response, hours, timing)],
@@ -138,13 +137,17 @@ def _tiers(response: Sequence[Tier], hours: str, timing: Timing) -> Iterator[dic
                 "repeat_interval": timing.office,
                 "active_time_intervals": [hours],
             }
-            matchers = [matcher("tier", str(tier.tier)), matcher("severity", severity)]
-            if tier.tier >= _REVIEW_TIER:
+            matchers = [_is("tier", str(tier.tier)), _is("severity", severity)]
+            if _is_review(tier, severity):
                 yield _route(matchers, **held_back)
                 continue
-            later = _route([matcher("urgency", Urgency.OFFICE_HOURS)], **held_back)
+            later = _route([_is("urgency", Urgency.OFFICE_HOURS)], **held_back)
             receiver = receiver_of(tier, severity, Urgency.ALWAYS)
             yield _route(matchers, receiver=receiver, repeat_interval=repeat, routes=[later])
+
+
+def _is(label: str, value: str) -> str:
+    return str(Matcher(label, value))
 
 
 def _route(matchers: list[str], **rest: Any) -> dict[str, Any]:

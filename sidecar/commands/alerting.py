@@ -51,7 +51,7 @@ def matchers(written: Iterable[str]) -> list[Matcher]:
         raise typer.BadParameter(str(error)) from None
 
 
-def seconds(duration: str, force: bool) -> timedelta:
+def lasting(duration: str, force: bool) -> timedelta:
     """How long a silence lasts; above a week only by force."""
     try:
         lasts = timedelta(seconds=float(parse_duration(duration)))

@@ -96,7 +96,7 @@ def _add(
     from . import alerting
 
     wanted = alerting.Wanted(
-        alerting.matchers(matchers), alerting.seconds(duration, force), comment, by
+        alerting.matchers(matchers), alerting.lasting(duration, force), comment, by
     )
     typer.echo(alerting.silence(alerting.client(alertmanager, token_file, ca_file), wanted))
     return 0
