@@ -109,16 +109,20 @@ def _coverage(conditions: Conditions, window: Window) -> str:
 
 def _in_period(what: str, selector: str, conditions: Conditions, window: Window) -> str:
     """Over the calendar period so far, in steps of the base window, which rates tile without a
-    gap. `@ end()` is the time of the evaluation, also within the subquery; the constant objective
-    has a sample of it, which a bare time() could not give."""
+    gap. Each sample is labelled with the number of its period; those of the period that it is now
+    are taken. (`@ end()` would do, but costs a sample for each step, whether there are data.)"""
     calendar = window.calendar or Calendar.MONTH
-    number, longest = _NUMBER[calendar], _LONGEST[calendar]
-    now = f"max(timestamp({conditions.recorded(OBJECTIVE)} @ end()))"
-    inside = f"{number.format('vector(time())')} == {number.format(now)}"
     step = format_duration(conditions.plan.evaluation.base)
-    return f"{what}_over_time(({selector} and on () ({inside}))[{longest}:{step}])"
+    then, now = (
+        f'count_values("{_PERIOD}", {_NUMBER[calendar].format(time)})'
+        for time in (f"max(timestamp({selector}))", "vector(time())")
+    )
+    labelled = f"{selector} * on () group_left ({_PERIOD}) {then}"
+    of_all = f"{what}_over_time(({labelled})[{_LONGEST[calendar]}:{step}])"
+    return f"sum without ({_PERIOD}) ({of_all} and on ({_PERIOD}) {now})"
 
 
+_PERIOD = "calendar_period"
 # Weeks begin on Monday, four days after the epoch. UTC.
 _NUMBER = {
     Calendar.MONTH: "month({})",

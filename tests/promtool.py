@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,20 @@ def prove(folder: Path, plan: Plan, series: Mapping[str, str], *said: Said) -> N
     """Every answer is as said, or the test fails in promtool's words. Samples are 30 s apart.
     Early warnings, which have tests of their own, are left out: they take time."""
     groups = [group for group in compile_rules(plan) if "-warnings" not in group.name]
-    rules = write({plan.service: groups}, Format.PROMETHEUS)
-    (folder / "rules.yaml").write_text(rules)
+    (folder / "rules.yaml").write_text(write({plan.service: groups}, Format.PROMETHEUS))
+    _play(folder, ["rules.yaml"], series, said, "30s")
+
+
+def ask(folder: Path, series: Mapping[str, str], *said: Said, step: str) -> None:
+    """As prove, of expressions alone, over series with a sample each `step`."""
+    _play(folder, [], series, said, step)
+
+
+def _play(
+    folder: Path, rules: list[str], series: Mapping[str, str], said: Iterable[Said], step: str
+) -> None:
     test = {
-        "interval": "30s",
+        "interval": step,
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
         "promql_expr_test": [
             {
@@ -52,7 +62,7 @@ def prove(folder: Path, plan: Plan, series: Mapping[str, str], *said: Said) -> N
             for each in said
         ],
     }
-    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "30s", "tests": [test]}
+    whole = {"rule_files": rules, "evaluation_interval": step, "tests": [test]}
     (folder / "test.yaml").write_text(json.dumps(whole))
     ran = subprocess.run(
         [promtool(), "test", "rules", "test.yaml"], cwd=folder, capture_output=True, text=True
