@@ -2,31 +2,39 @@
 
 What is asked goes to the first peer that answers. Alerts go to every peer, since each notifies by
 itself and they only tell each other what has been sent; one that was told nothing would be of no
-use when the others fail. Every call has one deadline over all it does, attempts and
-answers included; only the look-up of a host's name can outlast it.
+use when the others fail. Every call has one deadline over all it does, attempts and answers
+included; only the look-up of a host's name can outlast it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 
 from .api import Alert, Group, Matcher, Report, Silence, Status
 from .errors import AddressError, AlertmanagerError
+from .exchange import (
+    Answer,
+    SilentError,
+    UnreachableError,
+    ask,
+    base_url,
+    expect_nothing,
+    list_of,
+    parsed,
+)
 
-MAX_BYTES = 32 << 20
 _ATTEMPTS = 3
 _PAUSE = 0.5  # seconds before the second attempt, twice that before the third
-_SHOWN = 300  # characters of an answer that an error repeats
 T = TypeVar("T")
 
 
@@ -36,14 +44,6 @@ class Delivery:
 
     taken: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
-
-
-class _UnreachableError(AlertmanagerError):
-    """This peer did not answer; another may."""
-
-
-class _SilentError(_UnreachableError):
-    """It may have done what it was asked, and did not say so."""
 
 
 class Alertmanager:
@@ -62,7 +62,7 @@ class Alertmanager:
         ca_file: Path | None = None,
         deadline: float = 10.0,
     ) -> None:
-        self._urls = tuple(dict.fromkeys(_base(url) for url in urls))
+        self._urls = tuple(dict.fromkeys(base_url(url) for url in urls))
         if not self._urls:
             raise AddressError("no Alertmanager is named: give at least one URL")
         self._token = token
@@ -72,16 +72,16 @@ class Alertmanager:
     def alerts(self, matchers: Iterable[Matcher] = ()) -> list[Alert]:
         """All that it holds, silenced and inhibited ones too, of which the matchers hold."""
         answer = self._ask("GET", "alerts", params=_filter(matchers))
-        return _read(answer, _each(Alert.read))
+        return parsed(answer, list_of(Alert.read))
 
     def groups(self, matchers: Iterable[Matcher] = ()) -> list[Group]:
         answer = self._ask("GET", "alerts/groups", params=_filter(matchers))
-        return _read(answer, _each(Group.read))
+        return parsed(answer, list_of(Group.read))
 
     def silences(self, matchers: Iterable[Matcher] = ()) -> list[Silence]:
         """Expired ones too, which it keeps for some days."""
         answer = self._ask("GET", "silences", params=_filter(matchers))
-        return _read(answer, _each(Silence.read))
+        return parsed(answer, list_of(Silence.read))
 
     def silence(
         self,
@@ -92,7 +92,8 @@ class Alertmanager:
         created_by: str,
         comment: str,
     ) -> str:
-        """Silences alerts of which every matcher holds; returns the id of the silence."""
+        """Silences alerts of which every matcher holds, between two times that know their zone;
+        returns the id of the silence."""
         body = {
             "matchers": [matcher.written() for matcher in matchers],
             "startsAt": start.isoformat(),
@@ -102,18 +103,18 @@ class Alertmanager:
         }
         # A second one, made because the first was not heard of, would go on when that is ended.
         answer = self._ask("POST", "silences", json=body, twice=False)
-        return _read(answer, lambda data: str(data["silenceID"]))
+        return parsed(answer, lambda data: str(data["silenceID"]))
 
     def expire(self, silence_id: str) -> None:
         """Ends a silence now."""
-        self._ask("DELETE", f"silence/{quote(silence_id, safe='')}")
+        expect_nothing(self._ask("DELETE", f"silence/{quote(silence_id, safe='')}"))
 
     def status(self) -> Status:
-        return _read(self._ask("GET", "status"), Status.read)
+        return parsed(self._ask("GET", "status"), Status.read)
 
     def receivers(self) -> list[str]:
         answer = self._ask("GET", "receivers")
-        return _read(answer, _each(lambda receiver: str(receiver["name"])))
+        return parsed(answer, list_of(lambda receiver: str(receiver["name"])))
 
     def post(self, reports: Iterable[Report]) -> Delivery:
         """Tells every peer; what it fails to answer is tried again. Raises if none took it."""
@@ -133,43 +134,38 @@ class Alertmanager:
     async def _post_to(self, client: httpx.AsyncClient, url: str, body: object) -> str:
         """Why the peer did not take it; "" if it did."""
         fault = ""
-        try:
-            async with asyncio.timeout(self._deadline):
-                for attempt in range(_ATTEMPTS):
-                    await asyncio.sleep(attempt * _PAUSE)
-                    try:
-                        await _exchange(client, url, "POST", "alerts", json=body)
-                        return ""
-                    except _UnreachableError as error:
-                        fault = str(error)
-        except TimeoutError:
-            return fault or _too_slow(url, self._deadline)
-        except AlertmanagerError as error:
-            return str(error)
+        until = time.monotonic() + self._deadline
+        for attempt in range(_ATTEMPTS):
+            pause = attempt * _PAUSE
+            if (left := until - time.monotonic() - pause) <= 0:
+                break
+            await asyncio.sleep(pause)
+            try:
+                expect_nothing(await ask(left, client, url, "POST", "alerts", json=body))
+                return ""
+            except UnreachableError as error:
+                fault = str(error)
+            except AlertmanagerError as error:
+                return str(error)
         return fault
 
-    def _ask(self, method: str, path: str, *, twice: bool = True, **parts: Any) -> _Answer:
+    def _ask(self, method: str, path: str, *, twice: bool = True, **parts: Any) -> Answer:
         """The answer of the first peer that gives one. twice: whether a second peer may be asked
         when the first may already have done it."""
+        share = self._deadline / len(self._urls)
 
-        async def ask(client: httpx.AsyncClient) -> _Answer:
+        async def ask_in_turn(client: httpx.AsyncClient) -> Answer:
             faults: list[str] = []
             for url in self._urls:
-                share = self._deadline / len(self._urls)
                 try:
-                    async with asyncio.timeout(share):
-                        return await _exchange(client, url, method, path, **parts)
-                except TimeoutError:
-                    faults.append(_too_slow(url, share))
-                    if not twice:
-                        break
-                except _UnreachableError as error:
+                    return await ask(share, client, url, method, path, **parts)
+                except UnreachableError as error:
                     faults.append(str(error))
-                    if not twice and isinstance(error, _SilentError):
+                    if not twice and isinstance(error, SilentError):
                         break
             raise AlertmanagerError("; ".join(faults))
 
-        return asyncio.run(self._with_client(ask))
+        return asyncio.run(self._with_client(ask_in_turn))
 
     async def _with_client(self, work: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
         headers = {"Authorization": f"Bearer {self._token()}"} if self._token else {}
@@ -179,111 +175,5 @@ class Alertmanager:
             return await work(client)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    url: str
-    body: bytes
-
-
-async def _exchange(
-    client: httpx.AsyncClient, url: str, method: str, path: str, **parts: Any
-) -> _Answer:
-    try:
-        async with client.stream(method, f"{url}/api/v2/{path}", **parts) as response:
-            body = await _bounded(url, response)
-    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        raise _UnreachableError(_unreachable(url, error)) from None
-    except httpx.HTTPError as error:
-        raise _SilentError(f"Alertmanager at {url} broke off: {_told(error)}") from None
-    if response.is_success:
-        return _Answer(url, body)
-    if path.startswith("silence/") and "not found" in _text(body):  # 0.25 calls it a 500
-        raise AlertmanagerError(f"Alertmanager at {url} knows no silence {path.partition('/')[2]}")
-    if response.is_server_error:
-        raise _SilentError(f"Alertmanager at {url} fails ({response.status_code}): {_text(body)}")
-    raise AlertmanagerError(_refusal(url, path, response.status_code, body))
-
-
-async def _bounded(url: str, response: httpx.Response) -> bytes:
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_BYTES:
-            raise AlertmanagerError(
-                f"Alertmanager at {url} answers more than {MAX_BYTES >> 20} MiB: ask for less,"
-                " with matchers"
-            )
-    return bytes(body)
-
-
-def _read(answer: _Answer, read: Callable[[Any], T]) -> T:
-    try:
-        return read(json.loads(answer.body))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise AlertmanagerError(
-            f"{answer.url} does not answer like Alertmanager's API v2: is it one, and is the"
-            f" path right? It says: {_text(answer.body)}"
-        ) from None
-
-
-def _each(read: Callable[[Any], T]) -> Callable[[Any], list[T]]:
-    def read_all(data: Any) -> list[T]:
-        if not isinstance(data, list):
-            raise TypeError
-        return [read(each) for each in data]
-
-    return read_all
-
-
-def _refusal(url: str, path: str, status: int, body: bytes) -> str:
-    if status in (401, 403):
-        return f"Alertmanager at {url} refuses ({status}): a token that it knows is needed"
-    if status == 404:
-        return (
-            f"{url} has no /api/v2/{path}: is it an Alertmanager, and is a path prefix missing"
-            " from the URL?"
-        )
-    if 300 <= status < 400:
-        return f"{url} sends elsewhere ({status}): give the URL that it leads to"
-    return f"Alertmanager at {url} refuses ({status}): {_text(body)}"
-
-
-def _text(body: bytes) -> str:
-    """What an answer says, in one short line."""
-    text = body.decode(errors="replace")
-    try:
-        data = json.loads(text)
-        text = data if isinstance(data, str) else data["message"]
-    except (ValueError, TypeError, KeyError):
-        pass
-    return " ".join(str(text).split())[:_SHOWN] or "nothing"
-
-
-def _unreachable(url: str, error: httpx.HTTPError) -> str:
-    return f"Alertmanager at {url} cannot be reached ({_told(error)}): does it run there?"
-
-
-def _too_slow(url: str, seconds: float) -> str:
-    return f"Alertmanager at {url} did not answer within {seconds:g} s"
-
-
-def _told(error: Exception) -> str:
-    return " ".join(str(error).split())[:_SHOWN] or type(error).__name__
-
-
 def _filter(matchers: Iterable[Matcher]) -> Mapping[str, list[str]]:
     return {"filter": [str(matcher) for matcher in matchers]}
-
-
-def _base(url: str) -> str:
-    """The URL without its last slash. What may be a secret is not repeated in an error."""
-    if "@" in url:
-        raise AddressError("the URL of an Alertmanager holds a user or password: use a token file")
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or parts.query or parts.fragment or not url.isprintable() or " " in url:
-        raise AddressError(f'"{url}" is not the URL of an Alertmanager: write http://HOST:9093')
-    return url.rstrip("/").removesuffix("/api/v2").rstrip("/")
