@@ -29,6 +29,7 @@ from .naming import (
     burn_alert,
 )
 from .sli import is_value
+from .sources import seen
 
 # Engines restart and are scraped anew within these; whoever waits longer is told.
 _NO_DATA_HOLD = 900
@@ -118,8 +119,9 @@ class _Alerts:
         if of_engine(self._objective):
             silent = f"{silent} unless on () {all_down(self._plan)}"
         yield self._state(NO_DATA, silent, advice.NO_DATA, _NO_DATA_HOLD)
-        missing = f"{self._conditions.recorded(STATE)} == 3"
-        yield self._state(SIGNAL_MISSING, missing, advice.SIGNAL_MISSING, _NO_DATA_HOLD)
+        if seen(self._objective) is not None:  # else it can only not have come yet
+            missing = f"{self._conditions.recorded(STATE)} == 3"
+            yield self._state(SIGNAL_MISSING, missing, advice.SIGNAL_MISSING, _NO_DATA_HOLD)
         if self._objective.expect_traffic:
             idle = f"{self._conditions.recorded(STATE)} == 1"
             yield self._state(NO_TRAFFIC, idle, advice.NO_TRAFFIC, _NO_TRAFFIC_HOLD)
