@@ -18,10 +18,13 @@ from .alertmanager.tree import tree
 from .compile import compile_rules
 from .formats import FILES, write
 from .model import Format, Group
+from .runbooks import pages
+from .testing import rule_tests
 from .yamltext import dump
 
 MARK = "Made by `inferslo build`"
 ALERTMANAGER, ROUTING_TEST = "alertmanager.yaml", "routing.test.yaml"
+RUNBOOKS = "runbooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,9 @@ def build(plans: Sequence[Plan], format: Format = Format.PROMETHEUS) -> Built:
         FILES[each]: write(compiled, each)
         for each in dict.fromkeys((Format.PROMETHEUS, format))
     }  # fmt: skip
+    for plan in plans:
+        files[_tests_of(plan, plans)] = rule_tests(plan, compiled[plan.service])
+        files |= {f"{RUNBOOKS}/{page}": text for page, text in pages(plan).items()}
     notes = []
     try:
         files |= _routing(plans, [group for groups in compiled.values() for group in groups])
@@ -62,6 +68,11 @@ def _check_services(plans: Sequence[Plan]) -> None:
         raise SpecError(
             [f"service {service} is in more than one file: merge them" for service in several]
         )
+
+
+def _tests_of(plan: Plan, plans: Sequence[Plan]) -> str:
+    """promtool runs a file of tests at one interval, which is a service's own."""
+    return "rules.test.yaml" if len(plans) == 1 else f"rules.{plan.service}.test.yaml"
 
 
 def _routing(plans: Sequence[Plan], groups: Sequence[Group]) -> Mapping[str, str]:

@@ -1,0 +1,165 @@
+"""`inferslo build`: what it writes, what it leaves alone, and what --check finds."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from plans import chat_plan, objective, plan
+
+from inferslo.rules.build import Built, build, drift, is_made
+from inferslo.rules.model import Format
+from inferslo.sidecar.cli import main
+from inferslo.slo.errors import SpecError
+
+SLO = """\
+service: shop
+objectives:
+  - {name: answered, signal: availability, objective: 99.5}
+"""
+RECEIVERS = """\
+response:
+  - {tier: 1, team: operations, receiver: hook}
+receivers:
+  hook: {webhook: {url: "http://hook.example/"}}
+"""
+
+
+@pytest.fixture
+def slo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = Path("slo.yaml")
+    file.write_text(SLO + RECEIVERS, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def built() -> Built:
+    return build([chat_plan()])
+
+
+def test_everything_is_made_of_one_file(built: Built) -> None:
+    made = set(built.files)
+    assert made >= {"rules.yaml", "rules.test.yaml", "alertmanager.yaml", "routing.test.yaml"}
+    assert "runbooks/InfersloTTFTBurn.md" in made
+    assert built.notes == ()
+
+
+def test_every_alert_has_its_runbook(built: Built) -> None:
+    groups = yaml.safe_load(built.files["rules.yaml"])["groups"]
+    alerts = {rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule}
+    assert alerts <= {Path(path).stem for path in built.files if path.startswith("runbooks/")}
+
+
+def test_every_file_says_that_it_was_made_and_is_what_it_was_without_that(built: Built) -> None:
+    assert all(is_made(text) for text in built.files.values())
+    assert not is_made("route: {}\n")
+    for path, text in built.files.items():
+        if path.endswith(".yaml"):
+            assert yaml.safe_load(text)
+
+
+def test_the_same_plan_is_the_same_bytes(built: Built) -> None:
+    assert build([chat_plan()]) == built
+
+
+def test_another_format_stands_beside_the_plain_rules() -> None:
+    files = build([plan(objective("ttft"))], Format.OPERATOR).files
+    assert yaml.safe_load(files["prometheusrule.yaml"])["kind"] == "PrometheusRule"
+    assert "groups" in yaml.safe_load(files["rules.yaml"])
+
+
+def test_without_receivers_there_is_no_tree_and_the_user_is_told() -> None:
+    made = build([plan(objective("ttft"), receivers=())])
+    assert "alertmanager.yaml" not in made.files
+    assert len(made.notes) == 1
+    assert "receivers" in made.notes[0]
+
+
+def test_several_services_are_built_together() -> None:
+    files = build([plan(objective("ttft")), plan(objective("e2e"), service="other")]).files
+    names = [group["name"] for group in yaml.safe_load(files["rules.yaml"])["groups"]]
+    assert len(names) == len(set(names))
+    assert {"rules.checkout-assistant.test.yaml", "rules.other.test.yaml"} <= set(files)
+
+
+def test_one_service_in_two_files_is_refused() -> None:
+    with pytest.raises(SpecError, match="service checkout-assistant is in more than one file"):
+        build([plan(objective("ttft")), plan(objective("e2e"))])
+
+
+def test_drift_is_what_is_missing_what_differs_and_what_is_no_longer_made() -> None:
+    made = build([plan(objective("ttft"), receivers=())])
+    found = dict(made.files)
+    del found["rules.test.yaml"]
+    found["rules.yaml"] += "# edited\n"
+    found["runbooks/Old.md"] = made.files["runbooks/InfersloTTFTBurn.md"]
+    found["runbooks/ours.md"] = "# Our own notes\n"
+    assert drift(made, found) == {
+        "rules.yaml": "differs",
+        "rules.test.yaml": "missing",
+        "runbooks/Old.md": "no longer made",
+    }
+
+
+def test_build_and_check(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", str(slo), "--out", "made"]) == 0
+    assert "wrote made/rules.yaml" in capsys.readouterr().out
+    assert main(["build", str(slo), "--out", "made", "--check"]) == 0
+    assert main(["build", str(slo), "--out", "made"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_check_names_what_is_out_of_date_and_writes_nothing(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", str(slo), "--out", "made"]) == 0
+    slo.write_text(slo.read_text(encoding="utf-8").replace("99.5", "99"), encoding="utf-8")
+    before = Path("made/rules.yaml").read_bytes()
+    capsys.readouterr()
+    assert main(["build", str(slo), "--out", "made", "--check"]) == 1
+    assert "made/rules.yaml: differs" in capsys.readouterr().out.splitlines()
+    assert Path("made/rules.yaml").read_bytes() == before
+
+
+def test_what_is_no_longer_made_is_removed_and_what_others_wrote_is_not(slo: Path) -> None:
+    assert main(["build", str(slo), "--out", "made"]) == 0
+    own = (Path("made/notes.yaml"), Path("made/runbooks/ours.md"))
+    for file in own:
+        file.write_text("mine: yes\n", encoding="utf-8")
+    slo.write_text(SLO, encoding="utf-8")  # without receivers
+    assert main(["build", str(slo), "--out", "made"]) == 0
+    assert not Path("made/alertmanager.yaml").exists()
+    assert all(file.exists() for file in own)
+
+
+def test_a_file_of_somebody_elses_is_never_written_over(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("made").mkdir()
+    Path("made/alertmanager.yaml").write_text("route: {receiver: mine}\n", encoding="utf-8")
+    assert main(["build", str(slo), "--out", "made"]) == 2
+    assert "made/alertmanager.yaml was not made by inferslo build" in capsys.readouterr().err
+    assert [file.name for file in Path("made").iterdir()] == ["alertmanager.yaml"]
+
+
+def test_problems_of_all_files_are_told_at_once(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("one.yaml").write_text("service: one\n", encoding="utf-8")
+    Path("two.yaml").write_text("service: two\nobjectifs: []\n", encoding="utf-8")
+    assert main(["build", str(slo), "one.yaml", "two.yaml", "--out", "made"]) == 2
+    err = capsys.readouterr().err
+    assert "one.yaml:" in err
+    assert "two.yaml:" in err
+    assert not Path("made").exists()
+
+
+def test_a_folder_that_cannot_be_is_told(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("made").write_text("a file\n", encoding="utf-8")
+    assert main(["build", str(slo), "--out", "made"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_an_unknown_format_is_wrong_usage(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", str(slo), "--out", "made", "--format", "nagios"]) == 2
+    assert "nagios" in capsys.readouterr().err
