@@ -3,8 +3,6 @@
 Labels never change while an alert fires; numbers stand in annotations only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..slo.plan import Plan, Severity, Tier, Urgency

@@ -6,18 +6,22 @@ muted by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from ..slo.plan import Plan, Severity
-from .carried import annotations, labels
+from ..slo.plan import Plan, Severity, When
+from . import carried
 from .model import Alert, Group
 from .naming import ENGINE_DOWN, ENGINE_STALLED
 from .template import ON_ENGINE, expand, of_engines
 
 SLO = "engine"  # the label `slo` of all of them
+# The faults of docs/faults.md that they name.
+FAULTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {ENGINE_DOWN.name: ("F3", "F15", "F35"), ENGINE_STALLED.name: ("F10", "F14")}
+)
 _INTERVAL = 30
 _HOLD = 60  # with a scrape and an evaluation before it, a page within two minutes
-_ESCALATE = 1800
 
 _SEEN = "last_over_time(ENGINE_UP[1h])"
 # The sidecar does not answer and is still to be scraped: not one that was scaled away.
@@ -37,12 +41,12 @@ _STALLED = """
     )
 """
 
-_ACTIONS = (
+ENGINE_ADVICE = (
     "See whether the engine's process lives, and read the end of its log.",
     "Ask the engine's /health and the sidecar's /v1/status from beside it.",
     "Send traffic to another service or the fallback until it is back.",
 )
-_STALLED_ACTIONS = (
+STALLED_ADVICE = (
     "Take a stack of the engine's processes before anything else (py-spy dump).",
     "Take the engine out of the load balancer.",
     "Then restart it.",
@@ -56,18 +60,27 @@ def all_down(plan: Plan) -> str:
 
 
 def groups(plan: Plan) -> tuple[Group, ...]:
-    """Engines down: all, or half of them, is a page and goes on to tier 2; fewer is a ticket."""
+    """Engines down: all, or half of them, is a page; fewer is a ticket. Pages go to whoever the
+    response calls in an incident, at once or after a while."""
     failed = _count(plan, f"(ENGINE_UP == 0 or {_SILENT})")
     share = f"({failed} / {_count(plan, f'(ENGINE_UP or {_SILENT})')})"
     most = f"({all_down(plan)} or {share} >= 0.5)"
-    rules = (
-        _down_alert(plan, most, 1, Severity.PAGE, _HOLD),
-        _down_alert(plan, most, 2, Severity.PAGE, _ESCALATE),
-        _down_alert(plan, f"({share} < 0.5)", 1, Severity.TICKET, _HOLD),
-        _stalled(plan, 1, 0),
-        _stalled(plan, 2, _ESCALATE),
-    )
-    return (Group(f"inferslo-{plan.service}-causes", _INTERVAL, rules),)
+    rules = [_down(plan, f"({share} < 0.5)", 1, Severity.TICKET, _HOLD)]
+    for tier, after in _called(plan):
+        rules.append(_down(plan, most, tier, Severity.PAGE, max(after, _HOLD)))
+        rules.append(_stalled(plan, tier, after))
+    return (Group(f"inferslo-{plan.service}-causes", _INTERVAL, tuple(rules)),)
+
+
+def _called(plan: Plan) -> list[tuple[int, int]]:
+    """The tiers that an incident calls, and after how many seconds."""
+    at_once = [(tier.tier, 0) for tier in plan.response if When.INCIDENT in tier.when]
+    later = [
+        (tier.tier, tier.after)
+        for tier in plan.response
+        if tier.after is not None and When.INCIDENT not in tier.when
+    ]
+    return [*at_once, *later] or [(carried.tier_of(plan, 1).tier, 0)]
 
 
 def _count(plan: Plan, text: str) -> str:
@@ -76,7 +89,7 @@ def _count(plan: Plan, text: str) -> str:
     return f"count({of_engines(expr, text, plan.selection, ON_ENGINE, within='1d')})"
 
 
-def _down_alert(plan: Plan, expr: str, tier: int, severity: Severity, hold: int) -> Alert:
+def _down(plan: Plan, expr: str, tier: int, severity: Severity, hold: int) -> Alert:
     impact = {
         Severity.PAGE: "Nobody, or at most half of the users, is served.",
         Severity.TICKET: "The others carry its load; users wait longer at peaks.",
@@ -87,7 +100,7 @@ def _down_alert(plan: Plan, expr: str, tier: int, severity: Severity, hold: int)
     }
     return _alert(
         plan, ENGINE_DOWN.name, expr, tier, severity, hold,
-        summary[severity], impact[severity], _ACTIONS,
+        summary[severity], impact[severity], ENGINE_ADVICE,
     )  # fmt: skip
 
 
@@ -95,7 +108,7 @@ def _stalled(plan: Plan, tier: int, hold: int) -> Alert:
     return _alert(
         plan, ENGINE_STALLED.name, expand(_STALLED, plan.selection), tier, Severity.PAGE, hold,
         "{{ $labels.engine }} has requests and has not made a token for minutes.",
-        "Its users see an answer that does not go on, then a timeout.", _STALLED_ACTIONS,
+        "Its users see an answer that does not go on, then a timeout.", STALLED_ADVICE,
     )  # fmt: skip
 
 
@@ -106,7 +119,7 @@ def _alert(
     return Alert(
         alert=name,
         expr=expr,
-        labels=labels(plan, SLO, tier, severity),
-        annotations=annotations(plan, name, summary, impact, actions),
+        labels=carried.labels(plan, SLO, tier, severity),
+        annotations=carried.annotations(plan, name, summary, impact, actions),
         hold=hold,
     )

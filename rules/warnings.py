@@ -3,7 +3,7 @@ warnings.yaml beside this file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -14,7 +14,7 @@ import yaml
 
 from ..slo.errors import SpecError, closest
 from ..slo.plan import Plan, PromptRange, Severity
-from .carried import annotations, labels
+from . import carried
 from .model import Alert, Group
 from .promql import ON_TARGET, matcher
 from .template import ON_ENGINE, expand, of_engines
@@ -31,6 +31,7 @@ class EarlyWarning:
 
     name: str
     alert: str
+    page: str
     source: str
     hold: int
     tier: int
@@ -109,8 +110,8 @@ def _alert(plan: Plan, warning: EarlyWarning) -> Alert:
     return Alert(
         alert=warning.alert,
         expr=of_engines(expr, text, plan.selection, _JOINS[warning.join]),
-        labels=labels(plan, SLO, warning.tier, Severity.TICKET),
-        annotations=annotations(
+        labels=carried.labels(plan, SLO, warning.tier, Severity.TICKET),
+        annotations=carried.annotations(
             plan, warning.alert, warning.summary, warning.impact, warning.actions
         ),
         hold=warning.hold,
@@ -138,5 +139,5 @@ def _words(plan: Plan, warning: EarlyWarning) -> dict[str, str]:
     return words
 
 
-def _length(prompts: PromptRange) -> Sequence[int]:
+def _length(prompts: PromptRange) -> tuple[int, int]:
     return prompts.above or 0, prompts.upto or 0

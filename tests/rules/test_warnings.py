@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +14,9 @@ import yaml
 from plans import MATCH, chat_plan, objective, plan
 from promcases import Case, promtool
 
-from inferslo.rules import warnings
+from inferslo.rules import causes, warnings
 from inferslo.rules.model import Alert
+from inferslo.rules.naming import ALERTS
 from inferslo.rules.template import expand
 from inferslo.slo.errors import SpecError
 from inferslo.slo.plan import Canary, Plan, Selection
@@ -41,7 +43,7 @@ def firing() -> Iterator[Case]:
 def quiet() -> Iterator[Case]:
     for name, kinds in CASES.items():
         for n, case in enumerate(kinds.get("quiet", [])):
-            yield Case(f"{name} quiet {n}", case["series"], case["at"])
+            yield Case(f"{name} quiet {n}", case["series"], case["at"], case.get("also", []))
 
 
 def test_every_warning_has_cases() -> None:
@@ -147,3 +149,20 @@ def test_text_in_strings_is_left_alone() -> None:
 def test_an_unknown_family_is_a_programming_error() -> None:
     with pytest.raises(KeyError, match="no family NO_SUCH"):
         expand("rate(NO_SUCH[5m])", MATCH)
+
+
+def test_every_fault_is_placed() -> None:
+    """docs/faults.md says of each fault which alert names it, or why none can."""
+    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    table, _, unseen = page.partition("## What metrics do not show")
+    rows = dict(re.findall(r"^\| (F\d+) \|(.*)\|$", table, re.MULTILINE))
+    assert list(rows) == [f"F{n}" for n in range(1, 38)]
+    none = {fault for fault, row in rows.items() if "`Inferslo" not in row}
+    assert none == set(re.findall(r"^\| (F\d+) \|", unseen, re.MULTILINE))
+    known = {warning.alert for warning in CATALOGUE.values()} | {alert.name for alert in ALERTS}
+    for fault, row in rows.items():
+        named = set(re.findall(r"`(Inferslo\w+)`", row))
+        assert named <= known, fault
+        by_data = {each.alert for each in CATALOGUE.values() if fault in each.faults}
+        by_data |= {alert for alert, faults in causes.FAULTS.items() if fault in faults}
+        assert by_data <= named, fault
