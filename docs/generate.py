@@ -13,6 +13,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from inferslo.exporters.names import FAMILIES, Family, Feed
+from inferslo.rules import naming
+from inferslo.rules import warnings as early_warnings
 from inferslo.sidecar.events.model import json_schema
 from inferslo.sidecar.settings import model as settings
 from inferslo.sidecar.settings.targets import Engine, Target
@@ -312,11 +314,42 @@ def _whereabouts(key: str, source: catalogue.Source) -> str:
     return ", ".join(places) or f"no SLO: {source.no_slo}"
 
 
+def rules_page() -> str:
+    """docs/rules.md: its tables; the text around them is written by hand."""
+    page = (Path(__file__).parent / "rules.md").read_text(encoding="utf-8")
+    tables = {"series": _recorded(), "alerts": _alerts(), "warnings": _early_warnings()}
+    for marker, lines in tables.items():
+        page = _between(page, marker, lines)
+    return page
+
+
+def _recorded() -> Iterator[str]:
+    yield "| series | further labels | meaning |"
+    yield "|---|---|---|"
+    for series in naming.SERIES:
+        yield f"| `{series.name}` | {', '.join(series.labels)} | {series.meaning} |"
+
+
+def _alerts() -> Iterator[str]:
+    yield "| alert | meaning |"
+    yield "|---|---|"
+    yield from (f"| `{alert.name}` | {alert.meaning} |" for alert in naming.ALERTS)
+
+
+def _early_warnings() -> Iterator[str]:
+    yield "| name | alert | threshold | what users feel if nobody acts |"
+    yield "|---|---|---|---|"
+    for warning in early_warnings.catalogue():
+        threshold = "" if warning.threshold is None else f"{warning.threshold:f}"
+        yield f"| `{warning.name}` | `{warning.alert}` | {threshold} | {warning.impact} |"
+
+
 PAGES = {
     "catalogue.md": catalogue_page,
     "configuration.md": configuration_page,
     "maths.md": maths_page,
     "metrics.md": metrics_page,
+    "rules.md": rules_page,
     "schema/events.schema.json": events_schema,
     "schema/slo.schema.json": slo_schema_text,
     "slo.md": slo_page,
