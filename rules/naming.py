@@ -91,7 +91,7 @@ def burn_alert(signal: Signal) -> str:
 
 
 BURNS = tuple(
-    AlertName(burn_alert(signal), f"Too many bad events: {signal.feels}.")
+    AlertName(burn_alert(signal), f"Objective about {signal.title}: {signal.feels}.")
     for signal in SIGNALS.values()
 )
 BUDGET_EXHAUSTED = AlertName(
