@@ -61,6 +61,39 @@ def test_the_same_of_those_that_compare_with_yesterday(tmp_path: Path) -> None:
     assert promtool(tmp_path, warnings.groups(EVERYTHING), long, every="30m") == ""
 
 
+def healthy(counter: str) -> dict[str, str]:
+    """A busy service in good order; `counter` is how its counters go, by a rate a minute."""
+    rates = {
+        'REQUESTS{outcome="success"}': 60, 'REQUESTS{outcome="aborted"}': 1,
+        'REQUESTS{outcome="error"}': 0, "QUEUE_count": 60, "QUEUE_sum": 3, "E2E_count": 60,
+        'E2E_bucket{le="1"}': 5, 'E2E_bucket{le="2"}': 50, 'E2E_bucket{le="5"}': 60,
+        'E2E_bucket{le="+Inf"}': 60,
+        "GENERATION_TOKENS": 12000, "PROMPT_TOKENS": 30000, "PREEMPTIONS": 0, "ENGINE_RESETS": 0,
+        'GATEWAY_REQUESTS{status="200"}': 60, "GATEWAY_UPSTREAM_ATTEMPTS": 61,
+        'AGENT_TURNS{outcome="success"}': 30, 'SESSIONS{state="started"}': 10,
+        "HOST_TCP_SEGMENTS": 9000, "HOST_TCP_RETRANSMITS": 4, "HOST_LISTEN_OVERFLOWS": 0,
+    }  # fmt: skip
+    gauges = {
+        "REQUESTS_RUNNING": "8x150", "REQUESTS_WAITING": "0x150", "KV_USAGE_MAX": "0.6x150",
+        'GPU_TEMPERATURE{sensor="gpu"}': "70x150", "GPU_UTILIZATION": "0.9x150",
+        "GPU_VISIBLE": "1x150", "GPU_EXPECTED": "1x150", "GPU_UP": "1x150",
+        'SOURCE_UP{source="host"}': "1x150", 'HOST_SOCKETS{state="established"}': "80x150",
+    }  # fmt: skip
+    return gauges | {name: counter.replace("RATE", str(rate)) for name, rate in rates.items()}
+
+
+def test_a_busy_service_is_quiet_and_so_is_its_restart(tmp_path: Path) -> None:
+    steady, restarted = "0+RATEx150", "5000+RATEx59 0+RATEx80"
+    cases = [
+        Case("steady", healthy(steady), "100m"),
+        Case("shortly after a restart", healthy(restarted), "64m"),
+        Case("a while after a restart", healthy(restarted), "80m"),
+        Case("no GPU", {k: v for k, v in healthy(steady).items() if "GPU" not in k}, "100m"),
+        Case("nothing at all", {}, "100m", beside=False),
+    ]
+    assert promtool(tmp_path, warnings.groups(EVERYTHING), cases) == ""
+
+
 def told_by_their_engine() -> list[Case]:
     """Cases of families that do not say themselves whose they are, and one that does."""
     joined = {
