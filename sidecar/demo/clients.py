@@ -115,14 +115,12 @@ class Clients:
             attempt.left = True
             self._push(self._leaving, now + self._random.uniform(0.5, 4.0), attempt)
         attempt.engine = self._gateway.send(request, now)
-        if attempt.engine is None:
-            request.outcome = Outcome.ERROR
+        if attempt.engine is None and request.outcome is Outcome.SUCCESS:
+            self._turn(self._quality())
+        elif attempt.engine is None:
             self._failed(attempt, "error", now)
         else:
             self._live[request] = attempt
-            if request.outcome is not None:  # refused at once, and in the engine's `done`
-                attempt.engine.done.remove(request)
-                self.ended(request, now)
 
     def _give_up(self, attempt: _Attempt, now: float) -> None:
         request = attempt.request

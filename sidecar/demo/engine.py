@@ -88,6 +88,7 @@ class Engine:
         self._begins = self.now  # of the step under way, or the next
         self._ends: float | None = None  # None: no step is under way
         self._duration = 0.0
+        self._stalled = 0.0  # seconds for which the step under way hung
 
     def stop(self) -> None:
         """The process ends; whatever was in flight breaks off, uncounted."""
@@ -144,7 +145,7 @@ class Engine:
         self._kv.lost = self._leaked + (1 - effects.kv_factor) * blocks
         if effects.hang:
             if self._ends is not None and self._ends < to:
-                self._duration += to - self._ends
+                self._stalled += to - self._ends
                 self._ends = to
         elif not self.down:
             if self._ends is None:
@@ -226,10 +227,11 @@ class Engine:
 
     def _complete(self, ends: float, to: float) -> None:
         """The step under way is done; as many more like it as nothing would come between."""
-        steps = 1 if self._prefilling else self._repetitions(ends, to)
+        steps = 1 if self._prefilling or self._stalled else self._repetitions(ends, to)
         ends += (steps - 1) * self._duration
         self._kv.step(steps)
-        self.counts.steps(steps, self._duration, sum(self._prefilling.values()), self._decoding)
+        seconds, self._stalled = self._duration + self._stalled, 0.0
+        self.counts.steps(steps, seconds, sum(self._prefilling.values()), self._decoding)
         while self._due and self._due[0][0] <= self._kv.clock:
             due, _, request = heapq.heappop(self._due)
             if request.offset is not None and request.due == due:

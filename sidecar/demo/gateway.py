@@ -17,6 +17,7 @@ from .faults import HEALTHY
 from .request import Request
 from .tally import Tally
 
+_REFUSED = "APIConnectionError"
 _COOLDOWN = 30.0  # seconds
 _BACKUP = "qwen3-4b-backup"
 _BACKUP_FAILS = 0.01
@@ -39,25 +40,35 @@ class Gateway:
         self._cooling = [0.0] * len(engines)  # until then
 
     def send(self, request: Request, now: float) -> Engine | None:
-        """The engine that has it, or None if the gateway itself failed."""
+        """The engine that has it; None if none has, and then `outcome` says whether the backup
+        answered."""
         if self._random.random() < self.effects.gateway_error_share:
             self._answer("503")
+            request.outcome = Outcome.ERROR
             return None
-        order = [(self._next + n) % len(self._engines) for n in range(len(self._engines))]
         self._next += 1
-        for index in sorted(order, key=lambda index: self._cooling[index] > now):
-            engine = self._engines[index]
+        failed = False
+        for n in range(len(self._engines)):
+            index = (self._next + n) % len(self._engines)
+            if self._cooling[index] > now:
+                continue
             self.tally[names.GATEWAY_UPSTREAM_ATTEMPTS.name, self.model] += 1
+            engine = self._engines[index]
             if not engine.down:
                 self.in_flight += 1
                 engine.submit(request)
                 return engine
-            self._upstream_failed("APIConnectionError")
-            if self._cooling[index] <= now:
-                self._cooling[index] = now + _COOLDOWN
-                key = (names.GATEWAY_COOLDOWNS.name, self.model, "APIConnectionError")
-                self.tally[key] += 1
-        return engine
+            self._cool_down(index, now)
+            if not failed:  # LiteLLM counts one for a request, however often it failed
+                self._upstream_failed(_REFUSED)
+            failed = True
+        answered = self._fall_back(_REFUSED if failed else "RouterRateLimitError")
+        request.outcome = Outcome.SUCCESS if answered else Outcome.ERROR
+        return None
+
+    def _cool_down(self, index: int, now: float) -> None:
+        self._cooling[index] = now + _COOLDOWN
+        self.tally[names.GATEWAY_COOLDOWNS.name, self.model, _REFUSED] += 1
 
     def ended(self, request: Request) -> bool:
         """What an engine made of a request; True if its client gets an answer."""
@@ -70,13 +81,13 @@ class Gateway:
             return False
         if outcome in _REASONS:
             self._upstream_failed(_REASONS[outcome])
-            return self.fall_back(_REASONS[outcome])
+            return self._fall_back(_REASONS[outcome])
         if self._random.random() < _FALLBACK_SHARE + self.effects.fallback_share:
-            return self.fall_back("ContextWindowExceededError")
+            return self._fall_back("ContextWindowExceededError")
         self._answer("200")
         return True
 
-    def fall_back(self, reason: str) -> bool:
+    def _fall_back(self, reason: str) -> bool:
         failed = self._random.random() < _BACKUP_FAILS
         key = (names.GATEWAY_FALLBACKS.name, self.model, _BACKUP, reason)
         self.tally[(*key, "failed" if failed else "succeeded")] += 1

@@ -63,6 +63,7 @@ class Sidecars:
         self._watches = {replica.name: _Watch(Vllm(replica.name, count_first=False))
                          for replica in fleet.replicas}  # fmt: skip
         self._health: dict[str, _Health] = {}
+        self.scrape()  # a real sidecar polls all the time: it saw the engines before any request
 
     def scrape(self) -> Mapping[str, list[Point]]:
         """By instance, what its sidecar publishes now."""

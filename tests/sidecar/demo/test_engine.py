@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+
 from inferslo.exporters.names import Outcome
 from inferslo.sidecar.demo.buckets import LATENCIES
 from inferslo.sidecar.demo.engine import Engine, EngineConfig
@@ -177,7 +178,7 @@ def test_a_busy_engine_that_hangs_makes_no_token_until_it_goes_on() -> None:
 
 def test_a_process_that_ends_loses_its_requests_and_its_counts() -> None:
     engine = engine_of()
-    requests = submit(engine, 5)
+    requests = submit(engine, 5, output=500)
     engine.advance(1.0)
     engine.stop()
     assert {request.outcome for request in requests} == {Outcome.ERROR}
