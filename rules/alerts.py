@@ -166,7 +166,7 @@ def _bad(objective: Objective) -> str:
     if objective.signal.shape is Shape.LATENCY and threshold is not None:
         return f"over {format_duration(threshold)} ({title})"
     if is_value(objective):
-        return f"of the time {title} above {threshold}"
+        return f"of the time {title} above {threshold:f}"
     return f"bad ({title})"
 
 

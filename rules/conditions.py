@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ..slo.budget import ENOUGH
-from ..slo.plan import Budgeting, Burn, Objective, Outage, Plan, Severity
+from ..slo.plan import Budgeting, Burn, Floor, Objective, Outage, Plan, Severity
 from ..slo.quantities import format_duration
-from ..slo.signals import Shape
-from .naming import BAD, INCIDENT, TOTAL, Series
+from .naming import BAD, BURN_RATE, INCIDENT, TOTAL, Series
 from .promql import matcher, ratio, series
 
 _HOUR = 3600
@@ -53,7 +52,7 @@ class Conditions:
         for name, weight in self.parts:
             part = matcher("component", [name])
             bad, total = (over(self.recorded(what, part)) for what in (BAD, TOTAL))
-            means.append(f"{weight} * ({ratio(bad, total)})")
+            means.append(f"{weight:f} * ({ratio(bad, total)})")
         return f"({' + ignoring (component) '.join(means)})"
 
     def _over(self, selector: str, window: int) -> str:
@@ -76,17 +75,23 @@ class Conditions:
     def holds(self, condition: Burn | Outage) -> str:
         """The ratio over the condition's longest window while the condition holds."""
         if isinstance(condition, Outage):
-            threshold, long, windows = condition.ratio, condition.window, [condition.window]
-        else:
-            threshold, long = condition.threshold, condition.long
-            windows = [condition.long, condition.short]
-        terms = [f"{self.ratio(window)} >= {threshold:f}" for window in windows]
-        terms += [
-            f"{self.events(what, long)} >= {least:f}"
-            for what, least in ((BAD, condition.floor.bad), (TOTAL, condition.floor.total))
-            if least > 0
-        ]
-        return f"({' and '.join(terms)})"
+            return f"({self._enough(condition.floor, condition.window)} >= {condition.ratio:f})"
+        least = f"{condition.threshold:f}"
+        return (
+            f"({self._enough(condition.floor, condition.long)} >= {least}"
+            f" and {self.ratio(condition.short)} >= {least})"
+        )
+
+    def _enough(self, floor: Floor, window: int) -> str:
+        """The ratio over a window that has at least the events of the floor."""
+        bad, total = (self.events(what, window) for what in (BAD, TOTAL))
+        if self.parts:  # whose events are counted together, and whose ratios are not
+            return (
+                f"({bad} >= {floor.bad:f} and {total} >= {floor.total:f} and {self.ratio(window)})"
+            )
+        # Filtered, then divided: each series is read once.
+        some = f">= {floor.total:f}" if floor.total > 0 else "> 0"
+        return f"({bad} >= {floor.bad:f}) / ({total} {some})"
 
     def paging(self) -> tuple[Burn | Outage, ...]:
         outage = (self.objective.outage,) if self.objective.outage else ()
@@ -101,7 +106,7 @@ class Conditions:
     @property
     def at_once(self) -> bool:
         """Whether it is an incident the moment that a number is over its threshold."""
-        return self.objective.signal.shape is Shape.VALUE and self.objective.outage is not None
+        return self.objective.signal.at_once and self.objective.outage is not None
 
     def fastest(self) -> Burn | None:
         """The page burn that looks back least."""
@@ -118,8 +123,14 @@ class Conditions:
         if not (paging := self.paging()):
             return None
         holds = " or ".join(self.holds(condition) for condition in paging)
-        known = self.ratio(max(_longest(condition) for condition in paging))
-        return f"({holds}) >= bool 0 or 0 * {known}"
+        longest = max(_longest(condition) for condition in paging)
+        return f"({holds}) >= bool 0 or 0 * {self._known(longest)}"
+
+    def _known(self, window: int) -> str:
+        """Has a value where the ratio over the window has one."""
+        if self.parts:
+            return self.ratio(window)
+        return f"({self._over(self.recorded(TOTAL), window)} > 0)"
 
     def lasted(self, seconds: int) -> str:
         """The incident was there in each evaluation of so many seconds, and nearly all were."""
@@ -135,7 +146,9 @@ class Conditions:
     def now(self) -> str:
         """The ratio that a page shows: known whenever a paging condition holds."""
         shorts = [c.window if isinstance(c, Outage) else c.short for c in self.paging()]
-        return self.ratio(max(_HOUR, *shorts))
+        if max(shorts) <= _HOUR:
+            return f"{self.recorded(BURN_RATE)} * {self.objective.budget:f}"
+        return self.ratio(max(shorts))
 
 
 def _longest(condition: Burn | Outage) -> int:

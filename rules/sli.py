@@ -64,7 +64,7 @@ def _slices_of_value(objective: Objective, evaluation: Evaluation) -> Sli:
         value = aggregate("max", objective.selection.per, own)
     else:
         value = VALUES[objective.signal.name](objective, evaluation)
-    bad, total = f"({value}) > bool {objective.threshold}", f"({value}) * 0 + 1"
+    bad, total = f"({value}) > bool {objective.threshold:f}", f"({value}) * 0 + 1"
     if (family := seen(objective)) is not None:  # is there, and has no value: nothing to judge
         none = aggregate("max", objective.selection.per, family)
         bad, total = or_zero(bad, none), or_zero(total, none)
@@ -75,9 +75,9 @@ def _slices_of_events(objective: Objective, events: Sequence[Sli]) -> Sli:
     """A slice is bad if fewer of its events were good than the target asks; without events it is
     none."""
     target = objective.slice_target or objective.objective
-    means = (f"{part.weight} * (({part.bad}) / (({part.total}) > 0))" for part in events)
+    means = (f"{part.weight:f} * (({part.bad}) / (({part.total}) > 0))" for part in events)
     total = " * ".join(f"({part.total})" for part in events)  # none where a part has none
-    bad = or_zero(f"({' + '.join(means)} > bool {1 - target})", f"({total})")
+    bad = or_zero(f"({' + '.join(means)} > bool {1 - target:f})", f"({total})")
     return Sli(bad, f"{total} > bool 0", events[0].wrong)
 
 
