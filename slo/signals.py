@@ -40,7 +40,8 @@ class Needs(StrEnum):
 class Signal:
     """title: as in alerts ("time to first token"). threshold: unit of the threshold, "" if it
     takes none. default: threshold where the file gives none. pages: whether burning it may wake
-    somebody; what no user feels directly only tickets. feels: what the user notices."""
+    somebody; what no user feels directly only tickets. at_once: a VALUE that is an incident the
+    moment it is over its threshold, however short. feels: what the user notices."""
 
     name: str
     shape: Shape
@@ -50,6 +51,7 @@ class Signal:
     unit: str = ""
     default: Decimal | None = None
     pages: bool = True
+    at_once: bool = False
     classed: bool = False  # may be selected by class and by prompt length (needs the probe then)
 
 
@@ -128,7 +130,7 @@ _ALL = (
     ),
     Signal(
         "fallback_count", _VALUE, Needs.EVENTS, "fallbacks in an hour",
-        "answers come from a weaker path", "count", Decimal(50),
+        "answers come from a weaker path", "count", Decimal(50), at_once=True,
     ),
     Signal(
         "check", _EVENTS, Needs.EVENTS, "a named quality check",
