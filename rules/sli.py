@@ -183,8 +183,10 @@ def _query(objective: Objective, evaluation: Evaluation) -> tuple[Sli, ...]:
 
 
 def _own(query: str, evaluation: Evaluation) -> str:
-    """The user's PromQL with its window."""
-    return query.strip().replace("$window", format_duration(evaluation.base))
+    """The user's PromQL with its window. A comment may end it: what follows is on a line of its
+    own."""
+    text = query.strip().replace("$window", format_duration(evaluation.base))
+    return f"{text}\n" if "#" in text else text
 
 
 def _rate(family: Family, objective: Objective, evaluation: Evaluation, *matchers: str) -> str:

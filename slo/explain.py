@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .detection import seconds_to_alert
 from .plan import (
+    Budgeting,
     Burn,
     ClassTarget,
     Objective,
@@ -154,16 +155,19 @@ def _table(plan: Plan) -> Iterator[str]:
         conditions: dict[str, Burn | Outage] = {burn.name: burn for burn in objective.burns}
         if objective.outage:
             conditions[_OUTAGE] = objective.outage
-        cells = (_minutes(conditions.get(name), plan) for name in (_OUTAGE, *names))
+        # Slices are bad from the first on; rates see a fault as it fills their window.
+        is_sliced = objective.budgeting is Budgeting.TIMESLICES
+        base = 0 if is_sliced else plan.evaluation.base
+        cells = (_minutes(conditions.get(name), base) for name in (_OUTAGE, *names))
         rows.append((objective.name, *cells))
     yield "minutes from the start of a total outage to each alert (scrapes and evaluations on top):"
     yield from _aligned(rows)
 
 
-def _minutes(condition: Burn | Outage | None, plan: Plan) -> str:
+def _minutes(condition: Burn | Outage | None, base: int) -> str:
     if condition is None:
         return "-"
-    seconds = seconds_to_alert(condition, 1.0, plan.evaluation.base)
+    seconds = seconds_to_alert(condition, 1.0, base)
     return "never" if math.isinf(seconds) else f"{seconds / 60:.1f}"
 
 

@@ -336,6 +336,16 @@ def test_ones_own_query_is_clamped_and_the_wrong_data_flagged(tmp_path: Path) ->
     )
 
 
+def test_a_comment_in_ones_own_query_ends_with_it(tmp_path: Path) -> None:
+    own = Query(bad="rate(bad_total[$window]) # of us", total="rate(all_total[$window])\n# all")
+    prove(
+        tmp_path,
+        plan(objective("promql", query=own)),
+        {"bad_total": "0+1x40", "all_total": "0+10x40"},
+        Said("15m", RATIO, 0.1),
+    )
+
+
 def test_slices_of_events_are_bad_or_not(tmp_path: Path) -> None:
     sliced = objective("availability", budgeting=Budgeting.TIMESLICES, slice_target=Decimal("0.9"))
     prove(
