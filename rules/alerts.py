@@ -92,8 +92,8 @@ class _Alerts:
         if When.INCIDENT in tier.when:
             return [f"{conditions.recorded(INCIDENT)} == 1"]
         reasons = []
-        if When.FAST_BURN in tier.when and (fast := conditions.fastest()) is not None:
-            reasons.append(conditions.holds(fast))
+        if When.FAST_BURN in tier.when and (fast := conditions.burns_fast()) is not None:
+            reasons.append(fast)
         if tier.after is not None:
             reasons.append(f"({conditions.lasted(tier.after)})")
         return reasons

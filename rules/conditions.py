@@ -7,7 +7,7 @@ window itself is read from the rates directly: summing them would blunt an outag
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from ..slo.budget import ENOUGH
@@ -15,6 +15,7 @@ from ..slo.plan import Budgeting, Burn, Floor, Objective, Outage, Plan, Severity
 from ..slo.quantities import format_duration
 from .naming import BAD, BURN_RATE, INCIDENT, TOTAL, Series
 from .promql import matcher, ratio, series
+from .values import VALUES
 
 _HOUR = 3600
 
@@ -110,11 +111,21 @@ class Conditions:
 
     def fastest(self) -> Burn | None:
         """The page burn that looks back least."""
-        return (
-            None
-            if self.at_once
-            else min(self._burns(Severity.PAGE), key=lambda burn: burn.long, default=None)
+        return min(self._burns(Severity.PAGE), key=lambda burn: burn.long, default=None)
+
+    def burns_fast(self) -> str | None:
+        """What calls the next tier at once. Of a count that is an incident by itself: an incident,
+        and within the base window so many times too many as the fastest burn is too fast."""
+        if (fast := self.fastest()) is None:
+            return None
+        if not self.at_once or self.objective.threshold is None or self.objective.over is None:
+            return self.holds(fast)
+        base, per = self.plan.evaluation.base, ", ".join(self.objective.selection.per)
+        count = VALUES[self.objective.signal.name](
+            replace(self.objective, over=base), self.plan.evaluation
         )
+        many = fast.factor * self.objective.threshold * base / self.objective.over
+        return f"({self.recorded(INCIDENT)} == 1 and on ({per}) ({count}) >= {many:f})"
 
     def incident(self) -> str | None:
         """1 while a paging condition holds, else 0; None if the objective never pages."""

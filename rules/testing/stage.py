@@ -114,7 +114,7 @@ def burns(objective: Objective, severity: Severity) -> list[Burn]:
 
 def is_at_once(objective: Objective) -> bool:
     """Whether a number pages the moment that it is over its threshold."""
-    return objective.signal.shape is Shape.VALUE and objective.outage is not None
+    return objective.signal.at_once and objective.outage is not None
 
 
 def fastest(objective: Objective) -> Burn | None:

@@ -65,7 +65,7 @@ objectives:
     min_coverage: 5
 response:
   - {tier: 1, team: operations,  receiver: operations}
-  - {tier: 2, team: engineering, receiver: engineering, after: 20s}
+  - {tier: 2, team: engineering, receiver: engineering, after: 20s, when: slow burn}
   - {tier: 3, team: product,     receiver: product, when: budget exhausted}
 """
 

@@ -174,11 +174,23 @@ def test_a_storm_of_fallbacks_is_tier_one_at_once_and_tier_two_after_half_an_hou
     prove(
         tmp_path,
         plan(objective("fallback_count")),
-        {**alive(120), storm: "_x120 60x120"},
+        {**alive(120), storm: "_x120 55x120"},
         Said("59m", firing("InfersloFallbackStorm"), None),
         Said("62m", firing("InfersloFallbackStorm", 1, "page"), 1),
         Said("88m", firing("InfersloFallbackStorm", 2, "page"), None),
         Said("92m", firing("InfersloFallbackStorm", 2, "page"), 1),
+    )
+
+
+def test_fallbacks_fourteen_times_too_many_are_tier_two_at_once(tmp_path: Path) -> None:
+    event = f'{TARGET},app="shop",model_name="",tenant="",sla_class=""'
+    storm = f'inferslo_fallbacks_total{{{event},from_model="a",to_model="b",reason="x",level="1"}}'
+    prove(
+        tmp_path,
+        plan(objective("fallback_count")),
+        {**alive(120), storm: "_x120 75x120"},
+        Said("62m", firing("InfersloFallbackStorm", 1, "page"), 1),
+        Said("62m", firing("InfersloFallbackStorm", 2, "page"), 1),
     )
 
 
