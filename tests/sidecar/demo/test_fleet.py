@@ -107,6 +107,7 @@ def test_a_rolling_update_never_takes_two_at_once() -> None:
 
 def test_a_canary_is_worse_alone() -> None:
     fleet, sidecars = fleet_of(short("F34"))
+    scraped = sidecars.scrape()
     for _ in range(20):
         fleet.advance(fleet.now + 60)
         scraped = sidecars.scrape()
