@@ -71,7 +71,7 @@ class _Alerts:
         self._plan = replace(plan, response=objective.response)
         self._objective = objective
         self._conditions = Conditions(plan, objective)
-        self._about = f"{plan.service}/{objective.name}"
+        self._about = _about(plan, objective)
         calendar = objective.window.calendar
         period = f"the {calendar}" if calendar else format_duration(objective.window.seconds)
         self._promise = f"objective {format_percent(objective.objective)} over {period}"
@@ -82,7 +82,8 @@ class _Alerts:
         if not (reasons := self._reasons(tier)):
             return None
         holding = f"{self._conditions.now()} and ({' or '.join(reasons)})"
-        summary = f"{self._about}: {self._bad} in the last hour, {self._promise}"
+        bad = _over(self._objective) if self._conditions.at_once else self._bad
+        summary = f"{self._about}: {bad}, {self._promise}"
         return self._burn(tier, Severity.PAGE, self._muted(holding), summary)
 
     def _reasons(self, tier: Tier) -> list[str]:
@@ -106,7 +107,7 @@ class _Alerts:
             yield self._burn(tier, Severity.TICKET, self._muted(" or ".join(slow)), summary)
         if When.BUDGET_EXHAUSTED in tier.when:
             spent = f"{conditions.recorded(BUDGET_REMAINING)} <= 0"
-            summary = f"{self._about}: {_RATIO} of the error budget left, {self._promise}"
+            summary = f"{self._about}: error budget spent, {_RATIO} left, {self._promise}"
             yield self._alert(BUDGET_EXHAUSTED.name, spent, tier, summary, advice.REVIEW)
         if When.REPEATED in tier.when and conditions.paging():
             repeated = conditions.repeated(tier.times, tier.within)
@@ -128,7 +129,8 @@ class _Alerts:
 
     def _state(self, name: AlertName, expr: str, actions: Sequence[str], hold: int) -> Alert:
         tier = carried.tier_of(self._plan, _ENGINEERING)
-        summary = f"{self._about}: {name.meaning}"
+        # Said of the objective as a whole: what is unknown has no labels.
+        summary = f"{self._plan.service}/{self._objective.name}: {name.meaning}"
         return self._alert(
             name.name, expr, tier, summary, actions,
             impact="Unknown: nobody can say how users fare.", hold=hold,
@@ -151,23 +153,37 @@ class _Alerts:
     ) -> Alert:  # fmt: skip
         labels = carried.labels(self._plan, self._objective.name, tier.tier, severity)
         felt = impact or f"{_sentence(self._objective.signal.feels)}."
+        annotations = carried.annotations(self._plan, name, summary, felt, actions)
+        if self._objective.description:
+            annotations["description"] = " ".join(self._objective.description.split())
         return Alert(
             alert=name,
             expr=expr,
             labels=labels | {"urgency": self._objective.urgency},
-            annotations=carried.annotations(self._plan, name, summary, felt, actions),
+            annotations=annotations,
             hold=hold,
         )
 
 
+def _about(plan: Plan, objective: Objective) -> str:
+    """Service, objective, and which of those that it is split into."""
+    which = (f"{label}={{{{ $labels.{label} }}}}" for label in objective.selection.per)
+    return " ".join([f"{plan.service}/{objective.name}", *which])
+
+
 def _bad(objective: Objective) -> str:
-    """What is wrong with the share of bad events that the alert shows."""
-    title, threshold = objective.signal.title, objective.threshold
-    if objective.signal.shape is Shape.LATENCY and threshold is not None:
-        return f"over {format_duration(threshold)} ({title})"
+    """What the share of bad events is of, that the alert shows."""
+    signal, threshold = objective.signal, objective.threshold
+    if signal.shape is Shape.LATENCY and threshold is not None:
+        return f"{signal.bad} over {format_duration(threshold)} ({signal.title})"
     if is_value(objective):
-        return f"of the time {title} above {threshold:f}"
-    return f"bad ({title})"
+        return f"of the time {_over(objective)}"
+    named = f" ({', '.join(name for name, _ in objective.checks)})" if objective.checks else ""
+    return f"{signal.bad}{named}"
+
+
+def _over(objective: Objective) -> str:
+    return f"{objective.signal.title} above {objective.threshold:f}"
 
 
 def _sentence(text: str) -> str:

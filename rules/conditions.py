@@ -155,11 +155,13 @@ class Conditions:
         return f"resets({incident}[{format_duration(within)}]) + {incident} >= {times}"
 
     def now(self) -> str:
-        """The ratio that a page shows: known whenever a paging condition holds."""
+        """The ratio that a page shows, known whenever a paging condition holds: of the base window
+        if that is worse than the last hour, in which an outage of minutes looks small."""
         shorts = [c.window if isinstance(c, Outage) else c.short for c in self.paging()]
-        if max(shorts) <= _HOUR:
-            return f"{self.recorded(BURN_RATE)} * {self.objective.budget:f}"
-        return self.ratio(max(shorts))
+        if max(shorts) > _HOUR:
+            return self.ratio(max(shorts))
+        hour = f"{self.recorded(BURN_RATE)} * {self.objective.budget:f}"
+        return f"({self.ratio(self.plan.evaluation.base)} > {hour} or {hour})"
 
 
 def _longest(condition: Burn | Outage) -> int:

@@ -41,7 +41,8 @@ class Signal:
     """title: as in alerts ("time to first token"). threshold: unit of the threshold, "" if it
     takes none. default: threshold where the file gives none. pages: whether burning it may wake
     somebody; what no user feels directly only tickets. at_once: a VALUE that is an incident the
-    moment it is over its threshold, however short. feels: what the user notices."""
+    moment it is over its threshold, however short. feels: what the user notices. bad: what the
+    share is that an alert shows ("12 % of requests failed"); of a latency whose share is late."""
 
     name: str
     shape: Shape
@@ -53,6 +54,7 @@ class Signal:
     pages: bool = True
     at_once: bool = False
     classed: bool = False  # may be selected by class and by prompt length (needs the probe then)
+    bad: str = "of requests"
 
 
 _EVENTS, _LATENCY, _VALUE = Shape.EVENTS, Shape.LATENCY, Shape.VALUE
@@ -62,6 +64,7 @@ _ALL = (
     Signal(
         "availability", _EVENTS, Needs.SCRAPE, "answered requests",
         "requests fail, time out, are turned away or come back empty", classed=True,
+        bad="of requests failed",
     ),
     Signal(
         "ttft", _LATENCY, Needs.SCRAPE, "time to first token",
@@ -73,7 +76,7 @@ _ALL = (
     ),
     Signal(
         "itl", _LATENCY, Needs.SCRAPE, "inter-token latency",
-        "the stream stalls in mid-answer", _SECONDS, classed=True,
+        "the stream stalls in mid-answer", _SECONDS, classed=True, bad="of tokens",
     ),
     Signal(
         "e2e", _LATENCY, Needs.SCRAPE, "end-to-end latency",
@@ -86,6 +89,7 @@ _ALL = (
     Signal(
         "goodput", _EVENTS, Needs.PROBE, "goodput",
         "requests miss at least one target of their class", classed=True,
+        bad="of requests missed a target of their class",
     ),
     Signal(
         "tail_ratio", _VALUE, Needs.SCRAPE, "P95/P50 of end-to-end latency",
@@ -110,23 +114,23 @@ _ALL = (
     ),
     Signal(
         "agent_turn_success", _EVENTS, Needs.EVENTS, "agent turns that succeed",
-        "the agent times out, breaks its format or gives up",
+        "the agent times out, breaks its format or gives up", bad="of agent turns failed",
     ),
     Signal(
         "context_retention", _EVENTS, Needs.EVENTS, "context retention",
-        "the assistant forgets what was said earlier",
+        "the assistant forgets what was said earlier", bad="of context checks failed",
     ),
     Signal(
         "session_completion", _EVENTS, Needs.EVENTS, "sessions completed",
-        "conversations end without a result",
+        "conversations end without a result", bad="of sessions ended without a result",
     ),
     Signal(
         "session_interruption", _EVENTS, Needs.EVENTS, "sessions not interrupted",
-        "conversations are cut off",
+        "conversations are cut off", bad="of sessions were cut off",
     ),
     Signal(
         "fallback_rate", _EVENTS, Needs.EVENTS, "requests served without a fallback",
-        "answers come from a weaker path",
+        "answers come from a weaker path", bad="of requests fell back",
     ),
     Signal(
         "fallback_count", _VALUE, Needs.EVENTS, "fallbacks in an hour",
@@ -134,14 +138,15 @@ _ALL = (
     ),
     Signal(
         "check", _EVENTS, Needs.EVENTS, "a named quality check",
-        "answers are worse than promised",
+        "answers are worse than promised", bad="of checks failed",
     ),
     Signal(
         "composite", _EVENTS, Needs.EVENTS, "a weighted mean of quality checks",
-        "answers are worse than promised",
+        "answers are worse than promised", bad="of checks failed",
     ),
     Signal(
         "promql", _EVENTS, Needs.PROMETHEUS, "your own query", "what your query measures",
+        bad="of what your query counts is bad",
     ),
 )  # fmt: skip
 

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import chat_plan, objective, plan
+from plans import MATCH, chat_plan, objective, plan
 from promtool import MODEL, TARGET, Said, alive, firing, prove
 
 from inferslo.rules.alerts import patient, urgent
 from inferslo.rules.compile import compile_rules
+from inferslo.rules.conditions import Conditions
 from inferslo.rules.model import Alert
 from inferslo.slo.plan import Outage, Tier, Urgency, When
 
 AVAILABILITY, TTFT = "InfersloAvailabilityBurn", "InfersloTTFTBurn"
+SHARE = "{{ $value | humanizePercentage }}"
+PER = {"selection": replace(MATCH, per=("tenant",))}
+CHECKS = {"checks": (("negation", Decimal(1)),)}
 ENGINE_UP = f'inferslo_engine_up{{{TARGET},engine="pod-1:8000"}}'
 
 
@@ -291,10 +295,44 @@ def test_an_objective_that_never_pages_only_tickets() -> None:
     assert not any(alert.alert == "InfersloIncidentRepeats" for alert in alerts)
 
 
-def test_a_summary_says_how_much_of_what_is_wrong() -> None:
-    page = next(alert for alert in alerts_of() if alert.labels["tier"] == "1")
-    assert page.annotations["summary"] == (
-        "checkout-assistant/ttft: {{ $value | humanizePercentage }} over 2.5s"
-        " (time to first token) in the last hour, objective 99 % over 30d"
+def page_of(signal: str, **overrides: Any) -> dict[str, str]:
+    one = objective(signal, **overrides)
+    return dict(next(urgent(plan(one), one)).annotations)
+
+
+@pytest.mark.parametrize(
+    ("signal", "overrides", "summary"),
+    [
+        ("ttft", {}, f"ttft: {SHARE} of requests over 2.5s (time to first token), "),
+        ("itl", {}, f"itl: {SHARE} of tokens over 100ms (inter-token latency), "),
+        ("availability", {}, f"availability: {SHARE} of requests failed, "),
+        ("availability", PER, f"availability tenant={{{{ $labels.tenant }}}}: {SHARE} of requests"),
+        ("check", CHECKS, f"check: {SHARE} of checks failed (negation), "),
+        ("fallback_count", {}, "fallback-count: fallbacks in an hour above 50, "),
+    ],
+)
+def test_a_summary_says_how_much_of_what_is_wrong(
+    signal: str, overrides: dict[str, Any], summary: str
+) -> None:
+    page = page_of(signal, **overrides)
+    assert page["summary"].startswith(f"checkout-assistant/{summary}")
+    assert page["summary"].endswith("objective 99 % over 30d")
+
+
+def test_what_users_feel_and_what_the_file_says_of_it_are_told() -> None:
+    page = page_of("ttft", description="Answers begin\nsoon.")
+    assert page["impact"] == "The answer takes long to begin."
+    assert page["description"] == "Answers begin soon."
+
+
+def test_a_page_shows_an_outage_of_minutes_in_its_full_size(tmp_path: Path) -> None:
+    one = objective("availability")
+    shown = f"sum({Conditions(plan(one), one).now()})"
+    prove(
+        tmp_path,
+        plan(one),
+        {**alive(150), **failing(100, 20)},
+        Said("65m30s", firing(AVAILABILITY, 1, "page"), 1),
+        Said("65m30s", shown, 1),
+        Said("65m30s", "sum(inferslo:burn_rate:ratio) * 0.01 < bool 0.1", 1),
     )
-    assert page.annotations["impact"] == "The answer takes long to begin."
