@@ -340,7 +340,7 @@ def _early_warnings() -> Iterator[str]:
     yield "| name | alert | threshold | what users feel if nobody acts |"
     yield "|---|---|---|---|"
     for warning in early_warnings.catalogue():
-        threshold = "" if warning.threshold is None else f"{warning.threshold:f}"
+        threshold = "" if warning.threshold is None else f"{warning.threshold:f} {warning.unit}"
         yield f"| `{warning.name}` | `{warning.alert}` | {threshold} | {warning.impact} |"
 
 

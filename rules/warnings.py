@@ -41,6 +41,7 @@ class EarlyWarning:
     impact: str
     actions: tuple[str, ...]
     threshold: Decimal | None = None
+    unit: str = ""
     slow: bool = False
     join: str = "target"
     needs: str = ""

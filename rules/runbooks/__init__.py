@@ -113,7 +113,7 @@ def _warning(plan: Plan, warning: warnings.EarlyWarning) -> _Page:
     number, facts = warnings.threshold(plan, warning), ["An early warning: it never pages."]
     if number is not None:
         facts.append(
-            f"Threshold {number.normalize():f} (default {warning.threshold}, source:"
+            f"Threshold {number.normalize():f} {warning.unit} (default {warning.threshold}, source:"
             f" {warning.source}). Another one, or off: `warnings: {{{warning.name}: …}}` in the"
             " SLO file."
         )

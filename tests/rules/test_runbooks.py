@@ -127,7 +127,7 @@ def test_every_flag_of_the_engine_in_them_is_vllms() -> None:
 def test_numbers_and_names_are_those_of_the_file() -> None:
     hotter = plan(objective("ttft"), warnings=(("gpu_hot", Decimal(85)),))
     page = runbooks.pages(hotter)["InfersloGPUHot.md"]
-    assert "Threshold 85 (default 78, source: T37)" in page
+    assert "Threshold 85 °C (default 78, source: T37)" in page
     assert 'inferslo_requests_waiting{model_name="qwen3-27b"}' in PAGES["InfersloQueueBurn.md"]
     assert "tier 2 engineering" in page
     assert (

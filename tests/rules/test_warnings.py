@@ -121,6 +121,18 @@ def test_a_service_may_be_told_by_labels_of_targets(tmp_path: Path, job: str) ->
     assert promtool(tmp_path, warnings.groups(by_job), cases) == ""
 
 
+def test_every_threshold_has_a_unit() -> None:
+    for warning in warnings.catalogue():
+        assert bool(warning.unit) == (warning.threshold is not None), warning.name
+
+
+def test_what_happens_at_one_target_says_at_which() -> None:
+    """An engine beside its sidecar has the same address on every pod."""
+    for warning in warnings.catalogue():
+        if any(f"$labels.{label} " in warning.summary for label in ("engine", "gpu", "scope")):
+            assert "$labels.instance " in warning.summary, warning.name
+
+
 def test_no_warning_pages_and_each_has_all_labels() -> None:
     for alert in alerts(EVERYTHING).values():
         assert alert.labels["severity"] == "ticket"
