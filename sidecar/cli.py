@@ -26,6 +26,7 @@ from .commands.catalogue import catalogue
 from .commands.check import check
 from .commands.importing import import_files
 from .commands.init import init
+from .commands.verify import verify
 from .errors import SettingsError, StartError
 from .exits import FATAL, OK, PROBLEM, USAGE
 from .printable import printable_lines
@@ -227,6 +228,7 @@ app.command("catalogue")(catalogue)
 app.command("import")(import_files)
 app.command("check")(check)
 app.command("build")(build)
+app.command("verify")(verify)
 app.command("alerts")(alerts)
 app.add_typer(silence_app, name="silence")
 

@@ -39,7 +39,8 @@ def cases_of(plan: Plan, groups: Sequence[Group]) -> list[Case]:
     all_ = stages(worlds(plan), alerts)
     each_world = (
         burning.outage, burning.page_burn, burning.fast_burn, burning.slow_burn,
-        quietness.night, quietness.trickle, quietness.idle, latency.spellings, latency.gave_up,
+        burning.creeping_burn, quietness.night, quietness.trickle, quietness.idle,
+        latency.spellings, latency.gave_up,
     )  # fmt: skip
     cases = [case for stage in all_ for story in each_world for case in story(stage)]
     for of_all in (burning.reviews, quietness.missing, quietness.unknown):

@@ -124,12 +124,27 @@ def slow_burn(stage: Stage) -> Iterator[Case]:
 
 
 def _slow(objective: Objective) -> float | None:
-    tickets = [float(burn.threshold) for burn in burns(objective, Severity.TICKET)]
-    if not tickets or is_whole(objective):
-        return _above(tickets, objective)
-    paged = _paged(objective)
-    below = 1.0 if paged is None else paged / _ABOVE * _BELOW
-    return below if below > min(tickets) else None
+    creeping, paged = _creeping(objective), _paged(objective)
+    if creeping is None or paged is None or is_whole(objective):
+        return creeping
+    below = paged / _ABOVE * _BELOW
+    return below if below > creeping else None
+
+
+def creeping_burn(stage: Stage) -> Iterator[Case]:
+    """Barely fast enough for anything at all: that is a ticket, too."""
+    soon = _soon(stage, Severity.TICKET)
+    checks = [
+        fires(alert, each.name, soon, f"{who(alert)} gets a ticket of {share:.2%} of bad events")
+        for each in stage.objectives
+        if not is_whole(each) and (share := _creeping(each)) is not None
+        for alert, _ in stage.burning(each, Severity.TICKET)
+    ]
+    yield from _burn(stage, "creeping burn", _creeping, soon, checks)
+
+
+def _creeping(objective: Objective) -> float | None:
+    return _above([float(burn.threshold) for burn in burns(objective, Severity.TICKET)], objective)
 
 
 def _above(thresholds: Sequence[float], objective: Objective) -> float | None:

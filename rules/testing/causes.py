@@ -9,13 +9,14 @@ from ...exporters import names
 from ...exporters.names import Family, Kind, Outcome
 from ...slo.plan import Objective, Severity, When
 from ..alerts import is_muted
+from ..causes import HALF_AFTER, ONE_AFTER
 from ..causes import SLO as ENGINE
 from ..model import Alert
-from ..naming import ENGINE_DOWN, ENGINE_STALLED
+from ..naming import BAD, ENGINE_DOWN, ENGINE_STALLED
 from ..warnings import SLO as WARNINGS
 from .case import Case, Check, fires, quiet, silent, who
 from .labels import labels_of
-from .series import Series, Span, counter, gauge
+from .series import Series, Span, counter, gauge, selector
 from .stage import RATE, Stage, pages_within
 from .traffic import Phase, families_of, series_of
 from .world import identity
@@ -58,8 +59,8 @@ def _times(stage: Stage) -> _Times:
     longest = max((alert.hold for alert in told), default=0)
     one = stage.even(max(5 * _MINUTE, 2 * stage.base))
     soon = max((pages_within(each, stage.base, stage.lag) for each in _paging(stage)), default=0)
-    most = one + stage.even(max(10 * _MINUTE, soon + 2 * stage.lag))
-    all_ = most + stage.even(longest + 2 * _MINUTE + 2 * stage.lag)
+    most = one + stage.even(max(ONE_AFTER + 2 * _MINUTE, soon) + 2 * stage.lag)
+    all_ = most + stage.even(longest + HALF_AFTER + 2 * _MINUTE + 2 * stage.lag)
     return _Times(one, most, all_, all_ + stage.even(5 * stage.lag))
 
 
@@ -69,8 +70,10 @@ def _causes(stage: Stage, name: str) -> list[Alert]:
 
 def _gone(stage: Stage, times: _Times) -> Iterator[Check]:
     for alert in _causes(stage, ENGINE_DOWN.name):
-        late = stage.even(alert.hold + 2 * stage.lag)
-        if alert.labels["severity"] == Severity.TICKET:
+        is_ticket = alert.labels["severity"] == Severity.TICKET
+        away = ONE_AFTER if is_ticket else HALF_AFTER
+        late = stage.even(away + alert.hold + 2 * stage.lag)
+        if is_ticket:
             yield quiet(alert, alert.alert, times.one - stage.step, "all engines answer")
             says = f"{who(alert)} gets a ticket of one engine in four"
             yield fires(alert, alert.alert, times.one + late, says)
@@ -164,6 +167,9 @@ def healthy(stage: Stage, watchdogs: Sequence[Alert]) -> Iterator[Case]:
     checks = [fires(alert, alert.alert, at, "the watchdog always barks") for alert in watchdogs]
     told = [each.name for each in stage.objectives] + [ENGINE, WARNINGS]
     checks += [silent(stage.plan, slo, at, "nobody is told while all is well") for slo in told]
+    for each in stage.objectives:
+        bad = selector(BAD.name, {"service": stage.plan.service, "slo": each.name})
+        checks.append(Check(each.name, "no failure yet is 0, not unknown", f"sum({bad})", at, 0))
     yield Case("all is well", stage.step, list(series.values()), checks)
 
 

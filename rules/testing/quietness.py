@@ -19,15 +19,14 @@ _TRICKLE = 1 / 30  # events a second: two a minute
 
 
 def night(stage: Stage) -> Iterator[Case]:
-    """One of very few requests fails. In the morning there is traffic, within its budget though
-    most of what the counters hold was bad once, and one of two engines restarts. Then nobody asks.
-    """
+    """One of very few requests fails. In the morning there is traffic within its budget, and one of
+    two engines restarts while the other's counters remember an outage. Then nobody asks."""
     base, step = stage.base, stage.step
     failed, morning = 2 * base, 4 * base
     restart, evening, end = morning + base, morning + 3 * base, morning + 5 * base
 
     def traffic(each: Objective, *, second: bool) -> Sequence[Phase]:
-        one, within = 0.0 if second else 1 / step, 0.6 * _least(each)
+        one, within = 1 / step if second else 0.0, 0.6 * _least(each)
         return (
             Phase(base - step, 0.0), Phase(step, one), Phase(failed - base - step, 0.0),
             Phase(step, one, 1.0), Phase(morning - failed, 0.0),
@@ -51,7 +50,7 @@ def night(stage: Stage) -> Iterator[Case]:
             )
     series: dict[str, Series] = {}
     for second in (False, True):
-        scene = stage.scene(past=_PAST, own=_SECOND if second else {})
+        scene = stage.scene(own=_SECOND) if second else stage.scene(past=_PAST)
         for each in stage.objectives:
             made = series_of(each, traffic(each, second=second), scene)
             series |= {one.selector: one for one in made}

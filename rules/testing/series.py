@@ -59,18 +59,15 @@ def _samples(spans: Iterable[Span], step: int, start: float | None) -> str:
             parts.append(f"_x{steps}" if last is None else f"stale _x{steps - 1}")
             continue
         each = 0.0 if start is None else _exact(span.value * step)
-        first = _first(span, each, last, start)
+        if start is None:
+            first = span.value
+        elif last is None:  # a counter that is born late has its first events already in it
+            first = each if parts else start
+        else:
+            first = 0.0 if span.reset else last + each
         parts.append(f"{_number(first)}+{_number(each)}x{steps - 1}")
         last = first + each * (steps - 1)
     return " ".join(parts)
-
-
-def _first(span: Span, each: float, last: float | None, start: float | None) -> float:
-    if start is None:
-        return span.value or 0.0
-    if span.reset:
-        return 0.0
-    return start if last is None else last + each
 
 
 def _exact(growth: float) -> float:

@@ -7,7 +7,7 @@ there, and what it is) is in `world`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from ...exporters import names
@@ -72,7 +72,12 @@ def series_of(objective: Objective, phases: Phases, scene: Scene) -> list[Series
     """What this traffic looks like on the page of the sidecar."""
     if objective.query is not None:
         return _recorded(objective, phases, scene)
-    return [_written(line, objective, scene) for line in _lines(objective, phases, scene)]
+    lines = _lines(objective, phases, scene)
+    return [
+        _written(line, objective, scene)
+        for line in lines
+        if scene.past or any(span.value is not None for span in line.spans)
+    ]
 
 
 def families_of(objective: Objective) -> frozenset[str]:
@@ -90,7 +95,8 @@ def _written(line: _Line, objective: Objective, scene: Scene) -> Series:
     if line.level:
         return gauge(name, labels, line.spans, scene.step)
     start = scene.past if line.past else scene.past / 10
-    return counter(name, labels, line.spans, scene.step, start)
+    lived = [replace(span, value=span.value or 0.0) if start else span for span in line.spans]
+    return counter(name, labels, lived, scene.step, start)
 
 
 def _recorded(objective: Objective, phases: Phases, scene: Scene) -> list[Series]:
@@ -114,6 +120,13 @@ def _share(phases: Phases, *, bad: bool) -> list[Span]:
         return phase.rate * (phase.bad if bad else 1 - phase.bad)
 
     return [Span(phase.seconds, part(phase), phase.reset) for phase in phases]
+
+
+def _failures(phases: Phases) -> list[Span]:
+    """The bad events, in a counter that is born with the first of them."""
+    born = next((n for n, phase in enumerate(phases) if phase.bad), len(phases))
+    early = [Span(phase.seconds, None) for phase in phases[:born]]
+    return early + _share(phases[born:], bad=True)
 
 
 def _any(phases: Phases, good: float, bad: float, *, each: bool = True) -> list[Span]:
@@ -146,7 +159,7 @@ def _events(of: Callable[[Objective], Family], label: str, good: str, bad: str) 
     def lines(objective: Objective, phases: Phases) -> Iterator[_Line]:
         worst = objective.bad_outcomes[0] if objective.bad_outcomes else bad
         yield _Line(of(objective), _share(phases, bad=False), {label: good})
-        yield _Line(of(objective), _share(phases, bad=True), {label: worst}, past=True)
+        yield _Line(of(objective), _failures(phases), {label: worst}, past=True)
 
     return lines
 
@@ -156,7 +169,7 @@ def _checks(objective: Objective, phases: Phases) -> Iterator[_Line]:
         passed = {"check": check, "result": "passed"}
         failed = {"check": check, "result": "failed"}
         yield _Line(names.QUALITY_CHECKS, _share(phases, bad=False), passed)
-        yield _Line(names.QUALITY_CHECKS, _share(phases, bad=True), failed, past=True)
+        yield _Line(names.QUALITY_CHECKS, _failures(phases), failed, past=True)
 
 
 def _latency(objective: Objective, phases: Phases, scene: Scene) -> Iterator[_Line]:
@@ -171,7 +184,7 @@ def _latency(objective: Objective, phases: Phases, scene: Scene) -> Iterator[_Li
     yield _Line(family, seen, part="_count", past=True)
     if scene.gave_up and objective.bad_outcomes:
         gone = {"outcome": objective.bad_outcomes[0]}
-        yield _Line(requests(objective.selection), _share(phases, bad=True), gone)
+        yield _Line(requests(objective.selection), _failures(phases), gone)
 
 
 def _tail_ratio(objective: Objective, phases: Phases) -> Iterator[_Line]:
@@ -220,7 +233,7 @@ def _fallback_storm(objective: Objective, phases: Phases) -> Iterator[_Line]:
 
 def _fallback_rate(_: Objective, phases: Phases) -> Iterator[_Line]:
     yield _Line(names.GATEWAY_REQUESTS, _all(phases), {"status": "200"})
-    yield _Line(names.FALLBACKS, _share(phases, bad=True), past=True)
+    yield _Line(names.FALLBACKS, _failures(phases), past=True)
 
 
 def _family(family: Family) -> Callable[[Objective], Family]:

@@ -1,0 +1,45 @@
+"""`inferslo verify`: its flags. What it does is loaded when it runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def verify(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder that `inferslo build` wrote.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+) -> int:
+    """Run promtool and amtool on what was built, and explain what fails.
+
+    The rules are read, their generated tests are run (about a minute), the Alertmanager tree is
+    read, and every alert is routed. Nothing is changed, and nothing outside this machine is asked.
+
+    \b
+    Examples:
+      inferslo verify rules
+      inferslo verify rules --json
+
+    \b
+    Exit codes: 0 all holds, 1 something fails, 2 no such folder, or promtool or amtool is missing.
+    """
+    from ...rules.verify import VerifyError
+    from ...rules.verify import verify as findings_of
+    from ..errors import StartError
+
+    try:
+        findings = findings_of(directory, announce=lambda step: typer.echo(f"{step} …", err=True))
+    except VerifyError as error:
+        raise StartError(str(error)) from error
+    if as_json:
+        typer.echo(json.dumps([each.as_dict() for each in findings], indent=2, ensure_ascii=False))
+    else:
+        for each in findings:
+            typer.echo(each.text)
+        typer.echo("all holds" if not findings else f"{len(findings)} findings")
+    return int(bool(findings))
