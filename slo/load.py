@@ -130,7 +130,9 @@ def _shown(value: Any) -> str:
 
 
 def _what(detail: ErrorDetails) -> str:
-    value, shown = detail["input"], _shown(detail["input"])
+    value = detail["input"]
+    # A secret may stand where only its file may be named.
+    shown = '"…"' if detail["loc"][:1] == ("receivers",) else _shown(value)
     match detail["type"]:
         case "extra_forbidden":
             fields = _model_at(detail["loc"][:-1]).model_fields
@@ -143,7 +145,7 @@ def _what(detail: ErrorDetails) -> str:
         case "too_short":
             return f"there are too few: write at least {detail['ctx']['min_length']}"
         case "string_type" if isinstance(value, (int, float)):
-            return f"{value} is no text here: write it in quotes, {shown}"
+            return f"{shown[1:-1]} is no text here: write it in quotes, {shown}"
         case "string_type":
             return f"{shown}: one text is expected here"
         case "enum":

@@ -23,13 +23,14 @@ from .faults import FaultyError, Findings
 from .objective import resolve_objective
 from .prompts import partition
 from .response import default_response, receivers, response
-from .selection import match_of
+from .selection import check_match, match_of
 
 PERIOD = Window(30 * 86400)
 # What alerts that belong to no objective carry as their label `slo`.
 RESERVED = ("early-warning", "engine")
 _LEAST_SCRAPES = 4  # in a base window, so that one that is lost leaves a rate
 _MOST_INTERVAL = 60
+_MOST_BASE = 3600
 
 
 def resolve(spec: Spec) -> Plan:
@@ -38,6 +39,7 @@ def resolve(spec: Spec) -> Plan:
     context = _context(spec, found)
     _check_names(spec, found)
     _check_classes(spec, found)
+    check_match(spec, found)
     resolved = [resolve_objective(i, context, found) for i in range(len(spec.objectives))]
     if found.faults:
         raise FaultyError(tuple(found.faults))
@@ -106,6 +108,12 @@ def _evaluation(spec: Spec, found: Findings) -> Evaluation:
             f"{format_duration(given.interval)} is too long: long windows are looked at every four"
             f" intervals, and Prometheus forgets a series after 5m; write at most"
             f" {format_duration(_MOST_INTERVAL)}",
+        )
+    if given.base > _MOST_BASE:
+        found.fault(
+            ("evaluation", "base"),
+            f"{format_duration(given.base)} is too long: every alert would be as late; write at"
+            f" most {format_duration(_MOST_BASE)}",
         )
     return Evaluation(given.scrape_interval, given.interval, given.base)
 

@@ -21,6 +21,10 @@ FAILED = ("error", "timeout", "aborted", "rejected", "empty")
 # Requests that gave up are in no histogram: left out, a slow engine would look the faster.
 GAVE_UP = ("aborted", "timeout")
 _HOUR = 3600
+_LONGEST_PERIOD = 366 * 86400
+# Between these the number lies whatever happens: a threshold beyond would hold always or never.
+_SHARES = ("kv_fragmentation", "memory_growth")
+_AT_LEAST_ONE = ("tail_ratio",)
 _OVER = {"fallback_count": _HOUR, "memory_growth": _HOUR}  # others: the base window
 
 
@@ -76,6 +80,9 @@ def _window(case: Case) -> Window:
         case.found.fault(
             keys, f"the period must be longer than the base window, {format_duration(base)}"
         )
+    if window.seconds > _LONGEST_PERIOD:
+        keys = (*case.at, "window") if case.spec.window else ("window",)
+        case.found.fault(keys, "no Prometheus answers for so long: write at most 366d")
     return window
 
 
@@ -96,6 +103,10 @@ def _threshold(case: Case) -> Decimal | None:
         return None
     if number <= 0:
         case.fault("threshold", f'"{given}" must be above 0')
+    elif signal.name in _SHARES and number >= 1:
+        case.fault("threshold", f'"{given}" is never reached: it is a share, as 0.15 or "15 %"')
+    elif signal.name in _AT_LEAST_ONE and number < 1:
+        case.fault("threshold", f'"{given}" is always exceeded: P95 is at least P50')
     return number
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..errors import closest
 from ..plan import Receiver, Tier, When
+from ..quantities import format_duration
 from ..spec import ReceiverSpec, Spec, TierSpec
 from ..yamlfile import Keys
 from .faults import Findings
@@ -36,6 +37,7 @@ def response(tiers: Sequence[TierSpec], spec: Spec, at: Keys, found: Findings) -
             found.fault((*keys, "tier"), f"tier {tier.tier} is there twice: write each once")
         _check_receivers(tier, spec, keys, found)
         _check_when(tier, keys, found)
+        _check_times(tier, spec, keys, found)
     resolved = tuple(sorted(map(_tier, tiers), key=lambda tier: tier.tier))
     if not any(When.INCIDENT in tier.when for tier in resolved):
         found.fault(at, "nobody acts on an incident: give one tier `when: incident`")
@@ -82,6 +84,24 @@ def _check_when(tier: TierSpec, keys: Keys, found: Findings) -> None:
         for key in ("times", "within"):
             if getattr(tier, key) is not None:
                 found.fault((*keys, key), "this belongs to `when: repeated`, which is not there")
+
+
+def _check_times(tier: TierSpec, spec: Spec, keys: Keys, found: Findings) -> None:
+    """What no evaluation could see would never alert."""
+    least = 2 * spec.evaluation.interval
+    if tier.after is not None and tier.after < least:
+        found.fault(
+            (*keys, "after"),
+            f"{format_duration(tier.after)} is less than two evaluations: write at least"
+            f" {format_duration(least)}",
+        )
+    least = (tier.times or _TIMES) * spec.evaluation.base
+    if tier.within is not None and tier.within < least:
+        found.fault(
+            (*keys, "within"),
+            f"{tier.times or _TIMES} incidents do not fit into {format_duration(tier.within)}: each"
+            f" lasts a base window; write at least {format_duration(least)}",
+        )
 
 
 def receivers(spec: Mapping[str, ReceiverSpec]) -> tuple[Receiver, ...]:

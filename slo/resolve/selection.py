@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from ..errors import closest
 from ..plan import PromptRange, Selection
-from ..signals import Needs
+from ..signals import Needs, Signal
 from ..spec import ObjectiveSpec, Spec
 from .case import Case, signal_name
+from .faults import Findings
 from .prompts import rest, within
 
+# What became of an event: they tell good from bad, so that to choose or split by them is to judge
+# each part by what it was chosen for.
+_VERDICTS = ("outcome", "result", "state", "check", "status", "finished_reason")
+_OF_PROBE = ("sla_class", "prompt_class")
+_OF_EVENTS = ("app", "tenant")
 OWN_LABELS = ("service", "slo", "component", "tier", "team", "severity", "urgency", "alertname")
+
+
+def check_match(spec: Spec, found: Findings) -> None:
+    for label in spec.match:
+        if label in _VERDICTS:
+            found.fault(
+                ("match", label),
+                f"{label} says what became of an event, not whose it is: the rules tell good from"
+                " bad by it",
+            )
+        elif label in _OF_PROBE:
+            found.fault(
+                ("match", label), f"{label} belongs to objectives: write `class` or `prompt_tokens`"
+            )
 
 
 def match_of(spec: Spec) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -56,11 +76,26 @@ def _check_targets(case: Case) -> None:
 
 
 def _check_per(case: Case) -> None:
+    signal = case.signal
     for label in case.spec.per:
         if label in OWN_LABELS:
             case.fault("per", f"{label} is a label of the rules' own: choose another")
+        elif label in _VERDICTS and signal.needs is not Needs.PROMETHEUS:
+            case.fault("per", f"{label} tells good from bad: each part would be wholly one of both")
+        elif why := _lacks(label, signal):
+            case.fault("per", f"{signal.name} is not known by {label}: {why}")
     if len(set(case.spec.per)) < len(case.spec.per):
         case.fault("per", "a label is there twice: write each once")
+
+
+def _lacks(label: str, signal: Signal) -> str:
+    """Why no series of the signal has the label; "" if they may."""
+    events = signal.needs is Needs.EVENTS
+    if signal.needs is Needs.PROMETHEUS or (label == "sla_class" and events):
+        return ""
+    if label in _OF_PROBE:
+        return "write an objective for each, with `class` or `prompt_tokens`"
+    return "only business events are" if label in _OF_EVENTS and not events else ""
 
 
 def _prompts(case: Case) -> tuple[PromptRange, ...]:

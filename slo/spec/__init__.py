@@ -20,6 +20,7 @@ from .values import (
     Name,
     PageUrl,
     Period,
+    Plain,
     Seconds,
     Text,
     Url,
@@ -101,7 +102,7 @@ class Spec(Part):
     """An SLO file."""
 
     service: Name = Field(description="What the objectives are about; the label `service`.")
-    owner: Line | None = Field(default=None, description="The team. Default: the service.")
+    owner: Plain | None = Field(default=None, description="The team. Default: the service.")
     description: Text | None = Field(default=None, description="For people.")
     match: Match = Field(
         default_factory=dict,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, field_validator
 
 from ..plan import Severity
 from .part import Part
-from .values import Count, Line, Name, Percent, Whens, WholeSeconds
+from .values import Count, Name, Percent, Plain, Whens, WholeSeconds
 
 
 class BurnSpec(Part):
@@ -58,8 +60,10 @@ class AlertingSpec(Part):
 class TierSpec(Part):
     """Who acts, and when."""
 
-    tier: Count = Field(le=3, description="1 acts at once, 3 reviews.")
-    team: Line = Field(description="Who acts; a label of its alerts.")
+    tier: Annotated[int, Field(strict=True, ge=1, le=3)] = Field(
+        description="1 acts at once, 3 reviews."
+    )
+    team: Plain = Field(description="Who acts; a label of its alerts.")
     receiver: Name = Field(description="Where its alerts go.")
     tickets: Name | None = Field(
         default=None, description="Where its tickets go. Default: the same receiver."

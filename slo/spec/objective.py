@@ -19,6 +19,7 @@ from .values import (
     Period,
     Positive,
     Prompts,
+    QueryText,
     Text,
     Threshold,
     WholeSeconds,
@@ -28,9 +29,9 @@ from .values import (
 class PromqlSpec(Part):
     """One's own query; `$window` stands for the base window."""
 
-    bad: Text | None = Field(default=None, description="Bad events a second.")
-    total: Text | None = Field(default=None, description="All events a second.")
-    value: Text | None = Field(
+    bad: QueryText | None = Field(default=None, description="Bad events a second.")
+    total: QueryText | None = Field(default=None, description="All events a second.")
+    value: QueryText | None = Field(
         default=None, description="A value that is bad while above `threshold`."
     )
 

@@ -7,30 +7,30 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from .part import Part
-from .values import Line, Location, Time, Url, Weekdays
+from .values import HookUrl, HostPort, Location, Plain, SecretFile, Time, Weekdays
 
 
 class PagerdutySpec(Part):
     """PagerDuty, Events API v2."""
 
-    routing_key_file: Line = Field(description="File that holds the integration key.")
+    routing_key_file: SecretFile = Field(description="File that holds the integration key.")
 
 
 class SlackSpec(Part):
-    api_url_file: Line = Field(description="File that holds the webhook's URL.")
-    channel: Line = Field(description='As in "#ops".')
+    api_url_file: SecretFile = Field(description="File that holds the webhook's URL.")
+    channel: Plain = Field(description='As in "#ops".')
 
 
 class WebhookSpec(Part):
-    url: Url = Field(description="Where Alertmanager posts.")
+    url: HookUrl = Field(description="Where Alertmanager posts.")
 
 
 class EmailSpec(Part):
-    to: Line = Field(description="Address.")
-    from_: Line = Field(alias="from", description="Sender.")
-    smarthost: Line = Field(description="HOST:PORT of the mail server.")
-    auth_username: Line | None = Field(default=None, description="User there.")
-    auth_password_file: Line | None = Field(default=None, description="File of the password.")
+    to: Plain = Field(description="Address.")
+    from_: Plain = Field(alias="from", description="Sender.")
+    smarthost: HostPort = Field(description="HOST:PORT of the mail server.")
+    auth_username: Plain | None = Field(default=None, description="User there.")
+    auth_password_file: SecretFile | None = Field(default=None, description="File of the password.")
 
 
 class ReceiverSpec(Part):

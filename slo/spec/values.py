@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -20,8 +21,12 @@ from ..quantities import (
     parse_prompt_range,
     parse_whole_seconds,
 )
+from .query import query
 
 _DAY = 86400
+_BAD_ESCAPE = r"%(?![0-9a-fA-F]{2})"  # Alertmanager does not start with one
+_SECRET_KEYS = {"token", "access_token", "key", "api_key", "apikey", "secret", "sig", "password"}
+_MOST = 10**9  # beyond any count of events that a window has
 _DURATION: dict[str, Any] = {"type": "string", "examples": ["800ms", "1.2s", "5m", "30d"]}
 _PERCENT: dict[str, Any] = {"type": ["number", "string"], "examples": [99.5]}
 _NUMBER: dict[str, Any] = {"type": ["number", "string"], "examples": [0.15, "15 %"]}
@@ -119,11 +124,59 @@ def _line(text: str) -> str:
     return text
 
 
+def _plain(text: str) -> str:
+    """Prometheus and Alertmanager fill templates in; one that is wrong loses the alert with it."""
+    if "{{" in text:
+        raise ValueError("{{ begins a template there, and this is to be as it stands: remove it")
+    return text
+
+
+def _file(text: str) -> str:
+    """What a secret looks like is no name of a file. It is not repeated."""
+    if "://" in text or re.fullmatch(r"[0-9a-zA-Z]{32}", text):
+        raise ValueError(
+            "this looks like the secret itself: put that into a file and write the file's name"
+        )
+    return text
+
+
 def _url(text: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+\S*", text):
-        raise ValueError(f'"{text}" is not a URL: write https://…')
     if re.match(r"https?://[^/]*@", text):
         raise ValueError("the URL holds a user or password: secrets are never in this file")
+    if not _is_url(text):
+        raise ValueError(f'"{text}" is not a URL: write https://…')
+    return text
+
+
+def _is_url(text: str) -> bool:
+    if " " in text or not text.isprintable() or re.search(_BAD_ESCAPE, text):
+        return False
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets, a port beyond 65535
+        return False
+
+
+def _hook(text: str) -> str:
+    """Of one that may be a secret, nothing is repeated."""
+    if not _is_url(text):
+        raise ValueError("this is not a URL: write https://…")
+    parts = urlsplit(_plain(_url(text)))
+    keys = {key.lower() for key, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    if parts.hostname == "hooks.slack.com":
+        raise ValueError("the URL of a Slack webhook is a secret: write `slack`, with api_url_file")
+    if keys & _SECRET_KEYS:
+        raise ValueError(
+            "the URL holds a key or token: secrets are never in this file; post to a relay of your"
+            " own that adds it"
+        )
+    return text
+
+
+def _host_port(text: str) -> str:
+    if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\s:\[\]]+):[0-9]{1,5}", text):
+        raise ValueError(f'"{text}" is not HOST:PORT: write mail.example.com:587')
     return text
 
 
@@ -167,10 +220,15 @@ def _location(text: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, AfterValidator(_filled)]
 Line = Annotated[Text, AfterValidator(_line)]
+Plain = Annotated[Line, AfterValidator(_plain)]
+SecretFile = Annotated[Plain, AfterValidator(_file)]
+HostPort = Annotated[Plain, AfterValidator(_host_port)]
+QueryText = Annotated[Text, AfterValidator(query)]
 LabelName = Annotated[str, AfterValidator(_label)]
 Url = Annotated[str, AfterValidator(_url)]
+HookUrl = Annotated[str, AfterValidator(_hook)]
 PageUrl = Annotated[str, AfterValidator(_page_url)]
-Count = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=1, le=_MOST)]
 Seconds = Annotated[Decimal, *_read(parse_duration, _DURATION)]
 WholeSeconds = Annotated[int, *_read(parse_whole_seconds, _DURATION)]
 Percent = Annotated[Decimal, *_read(parse_percent, _PERCENT)]

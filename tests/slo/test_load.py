@@ -1,5 +1,6 @@
 """Faults of SLO files: each at its place, in one line that says how to mend it, all at once."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -369,3 +370,106 @@ def test_objectives_stand_where_the_file_has_them(tmp_path: Path) -> None:
     assert document.place(("objectives", 0, "threshold")) == f"{path}:3:42"
     assert document.place(("objectives", 1, "threshold")) == f"{path}:4:3"
     assert load(path) == plan
+
+
+@pytest.mark.parametrize(
+    ("receiver", "secret"),
+    [
+        ("slack: {api_url_file: 'https://hooks.slack.com/services/T/B/hunter2', channel: '#a'}",
+         "file's name"),
+        ("slack: 'https://hooks.slack.com/services/T/B/hunter2'", "KEY: VALUE pairs"),
+        ("webhook: {url: 'https://hooks.slack.com/services/T/B/hunter2'}", "is a secret"),
+        ("webhook: {url: 'https://h/?token=hunter2'}", "holds a key or token"),
+        ("webhook: {url: 'hooks.slack.com/hunter2'}", "this is not a URL"),
+        ("webhook: {url: 'https://h/%zz/hunter2'}", "this is not a URL"),
+        ("webhook: {url: ['hunter2']}", "one text is expected"),
+        ("pagerduty: {routing_key_file: hunter2hunter2hunter2hunter2hunt}", "file's name"),
+    ],
+)  # fmt: skip
+def test_a_secret_in_a_receiver_is_refused_and_never_repeated(receiver: str, secret: str) -> None:
+    file = f"{HEAD}- {{name: a, objective: 99, signal: availability}}\n{RECEIVED}{receiver}}}\n"
+
+    [problem] = problems(file)
+
+    assert secret in problem
+    assert "hunter2" not in problem
+
+
+RECEIVED = "response: [{tier: 1, team: t, receiver: r}]\nreceivers:\n  r: {"
+
+
+@pytest.mark.parametrize("team", ["{{ $value }}", "{{ end }}"])
+def test_what_a_template_would_be_made_of_is_refused_where_one_is_filled_in(team: str) -> None:
+    """Of a label that changes with its alert's number, each number is an alert of its own."""
+    signal = "signal: availability"
+    assert "owner: {{ begins a template" in fault(signal, f"owner: '{team}'\n")
+    tier = f"response: [{{tier: 1, team: '{team}', receiver: r}}]\n"
+    assert "team: {{ begins a template" in fault(signal, tier)
+    mail = f"{RECEIVED}email: {{to: '{team}', from: a@b, smarthost: 'h:25'}}}}\n"
+    assert "to: {{ begins a template" in fault(signal, mail)
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ("up) or vector(1) or (up", ") closes what was not opened"),
+        ("rate(x[$window]", "( is never closed"),
+        ("sum(x[5m)]", ") closes what was not opened"),
+        ('up{a="b}', "the string that begins with"),
+        ("up{a='x\\'}", "the string that begins with"),
+        ("rate(x[$__rate_interval])", "only $window is filled in, not $__rate_interval"),
+        ("rate(x[${__range}])", "only $window is filled in, not ${__range}"),
+        ("rate(x[{{.window}}])", "{{ begins a template"),
+        ("0", "0 is a number, and series are expected"),
+    ],
+)
+def test_a_query_that_no_rule_can_be_made_of(query: str, complaint: str) -> None:
+    assert complaint in fault(f"promql: {{bad: {json.dumps(query)}, total: y}}")
+
+
+@pytest.mark.parametrize(
+    "query", ['up{a=")"}', "up{a='('} # ((", "up{a=`\\`}", 'up{a="\\")"}', "rate(x[$window])"]
+)
+def test_brackets_in_strings_and_comments_of_a_query_are_text(query: str) -> None:
+    objective = f"{{name: a, objective: 99, promql: {{bad: {json.dumps(query)}, total: y}}}}"
+    assert load_text(f"{HEAD}- {objective}\n").objectives[0].query
+
+
+@pytest.mark.parametrize(
+    ("objective", "complaint"),
+    [
+        ("signal: availability, per: [outcome]", "outcome tells good from bad"),
+        ("signal: ttft, threshold: 1s, per: [tenant]", "only business events are"),
+        ("signal: ttft, threshold: 1s, per: [sla_class]", "write an objective for each"),
+        ("signal: kv_fragmentation, threshold: 15", '"15" is never reached'),
+        ("signal: memory_growth, threshold: 200 %", '"200 %" is never reached'),
+        ("signal: tail_ratio, threshold: 0.5", '"0.5" is always exceeded'),
+        ("signal: availability, window: 3650d", "no Prometheus answers for so long"),
+        (f"signal: availability, alerting: {{outage: {{min_bad: {10**10}}}}}", "less than or"),
+        ("signal: availability, response: [{tier: 4, team: t, receiver: r}]", "less than or"),
+        (("signal: availability, response: [{tier: 1, team: t, receiver: r},"
+         " {tier: 2, team: t, receiver: r, after: 1s}]"), "less than two evaluations"),
+        (("signal: availability, response: [{tier: 1, team: t, receiver: r},"
+         " {tier: 3, team: t, receiver: r, when: repeated, within: 1s}]"), "do not fit into 1s"),
+    ],
+)  # fmt: skip
+def test_what_could_never_alert_or_always_would_is_refused(objective: str, complaint: str) -> None:
+    assert complaint in fault(objective)
+
+
+@pytest.mark.parametrize(
+    ("rest", "complaint"),
+    [
+        ("match: {outcome: success}", "outcome says what became of an event"),
+        ("match: {sla_class: S}", "sla_class belongs to objectives"),
+        ("evaluation: {base: 1d}", "evaluation.base: 1d is too long"),
+    ],
+)
+def test_a_file_that_would_judge_only_what_is_good_or_too_late(rest: str, complaint: str) -> None:
+    assert complaint in fault("signal: availability", f"{rest}\n")
+
+
+def test_a_mail_server_has_its_port() -> None:
+    """Alertmanager does not start without."""
+    mail = f"{RECEIVED}email: {{to: c@d, from: a@b, smarthost: mail}}}}\n"
+    assert '"mail" is not HOST:PORT' in fault("signal: availability", mail)
