@@ -7,13 +7,15 @@ from types import MappingProxyType
 
 from ..slo.signals import Needs, Signal
 
+# A symptom is worth less than what names its cause: first to it, in whichever alert it stands.
+_CAUSES = "See what else fires (inferslo alerts service={service}): what names a cause comes first."
 _ENGINE = (
-    "See whether an alert of a cause or an early warning of the service fires: begin there.",
+    _CAUSES,
     "Compare clients, gateway and engine for the same minutes: where are requests lost?",
     "Look at queue, KV cache and preemptions; do not restart first, it hides the cause.",
 )
 _LATENCY = (
-    "See whether an alert of a cause or an early warning of the service fires: begin there.",
+    _CAUSES,
     "Compare the gateway's latency with the engine's: pool exhausted, or engine slow?",
     "Look at queue wait, KV cache and prompt lengths; shed load before you restart anything.",
 )
@@ -23,9 +25,9 @@ _STABILITY = (
     "Plan the change for working hours; nobody needs waking.",
 )
 _BUSINESS = (
-    "See when it began and what was rolled out then: prompt, model, client or tool.",
+    _CAUSES,
     "Tell outcomes apart by model and application: one of them, or all?",
-    "See whether the engine's own objectives burn too: then begin there.",
+    "See when it began and what was rolled out then: prompt, model, client or tool.",
 )
 _FALLBACKS = (
     "See which model is fallen back from, and the reason that the label names.",
@@ -33,9 +35,9 @@ _FALLBACKS = (
     "Make sure that the weaker path has room for the load it now carries.",
 )
 _QUERY = (
+    _CAUSES,
     "Run the objective's query and see which series went bad.",
     "See what changed when it began.",
-    "See whether the engine's own objectives burn too.",
 )
 REVIEW = (
     "Freeze risky changes to the service until there is budget again.",
@@ -43,8 +45,8 @@ REVIEW = (
     "Decide whether to mend the service or to change the promise.",
 )
 NO_DATA = (
-    "See whether Prometheus scrapes the sidecar: its targets page, job and address.",
-    "Ask the sidecar's /v1/status what it can read.",
+    "Send a request through the gateway by hand: are users served?",
+    "See whether Prometheus scrapes the sidecar, and ask its /v1/status what it can read.",
     "Check the labels in the SLO file's match against those of the series.",
 )
 SIGNAL_MISSING = (
@@ -69,8 +71,12 @@ _BY_NEEDS: Mapping[Needs, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def burning(signal: Signal) -> tuple[str, ...]:
-    """What to do first when the objective burns."""
+def burning(signal: Signal, service: str) -> tuple[str, ...]:
+    """What to do first when an objective of the service burns."""
+    return tuple(action.format(service=service) for action in _of(signal))
+
+
+def _of(signal: Signal) -> tuple[str, ...]:
     if signal.name == "availability":
         return _ENGINE
     if signal.name.startswith("fallback"):

@@ -144,8 +144,9 @@ class _Alerts:
     def _burn(self, tier: Tier, severity: Severity, expr: str, summary: str) -> Alert:
         signal = self._objective.signal
         return self._alert(
-            burn_alert(signal), expr, tier, summary, advice.burning(signal), severity=severity
-        )
+            burn_alert(signal), expr, tier, summary,
+            advice.burning(signal, self._plan.service), severity=severity,
+        )  # fmt: skip
 
     def _alert(
         self, name: str, expr: str, tier: Tier, summary: str, actions: Sequence[str], *,

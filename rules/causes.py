@@ -23,9 +23,15 @@ FAULTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _INTERVAL = 30
 _HOLD = 60  # with a scrape and an evaluation before it, a page within two minutes
 
+# An engine that restarts is away for minutes. Half of them may be, in a rollout; beyond that it is
+# none. One that has not answered yet, as one that was just added, is not counted as lost at once.
+HALF_AFTER, ONE_AFTER = 300, 600
+
 _SEEN = "last_over_time(ENGINE_UP[1h])"
+_LOST = f"(max_over_time(ENGINE_UP[{HALF_AFTER}s]) == 0 and max_over_time(ENGINE_UP[1d:1m]) == 1)"
+_AWAY = f"(max_over_time(ENGINE_UP[{ONE_AFTER}s]) == 0 and ENGINE_UP offset {ONE_AFTER}s)"
 # The sidecar does not answer and is still to be scraped: not one that was scaled away.
-_SILENT = "((last_over_time(ENGINE_UP[1h]) unless ENGINE_UP) and on (job, instance) up == 0)"
+_SILENT = "((last_over_time(ENGINE_UP[1d:1m]) unless ENGINE_UP) and on (job, instance) {up} == 0)"
 
 # No token for four minutes, and not for want of work. vLLM's gauges stand still once it has
 # nothing to do, so `running` may tell of requests that were aborted hours ago: others that fail
@@ -42,14 +48,14 @@ _STALLED = """
 """
 
 ENGINE_ADVICE = (
-    "See whether the engine's process lives, and read the end of its log.",
-    "Ask the engine's /health and the sidecar's /v1/status from beside it.",
-    "Send traffic to another service or the fallback until it is back.",
+    "Send a request through the gateway: are users served? If not, switch the fallback on.",
+    "Ask the engine's /health past the gateway: if it answers, only its sidecar is gone.",
+    "Save the end of the engine's log (kubectl logs POD --previous) before anything is restarted.",
 )
 STALLED_ADVICE = (
-    "Take a stack of the engine's processes before anything else (py-spy dump).",
-    "Take the engine out of the load balancer.",
-    "Then restart it.",
+    "Take the engine out of the load balancer, and leave it running.",
+    "Save its log and a stack (kubectl exec POD -- py-spy dump --pid 1).",
+    "Only then restart it.",
 )
 
 
@@ -60,16 +66,23 @@ def all_down(plan: Plan) -> str:
 
 
 def groups(plan: Plan) -> tuple[Group, ...]:
-    """Engines down: all, or half of them, is a page; fewer is a ticket. Pages go to whoever the
-    response calls in an incident, at once or after a while."""
-    failed = _count(plan, f"(ENGINE_UP == 0 or {_SILENT})")
-    share = f"({failed} / {_count(plan, f'(ENGINE_UP or {_SILENT})')})"
-    most = f"({all_down(plan)} or {share} >= 0.5)"
-    rules = [_down(plan, f"({share} < 0.5)", 1, Severity.TICKET, _HOLD)]
+    """Engines down: all at once, or half of them for longer than a restart takes, is a page; a
+    ticket is any that stays away. Pages go to whoever the response calls in an incident, at once
+    or after a while. The value is the share that is down."""
+    most = f"({all_down(plan)} * 0 + 1 or {_share(plan, _LOST, HALF_AFTER)} >= 0.5)"
+    some = f"{_share(plan, _AWAY, ONE_AFTER)} unless {most}"
+    rules = [_down(plan, some, 1, Severity.TICKET, _HOLD)]
     for tier, after in _called(plan):
         rules.append(_down(plan, most, tier, Severity.PAGE, max(after, _HOLD)))
         rules.append(_stalled(plan, tier, after))
     return (Group(f"inferslo-{plan.service}-causes", _INTERVAL, tuple(rules)),)
+
+
+def _share(plan: Plan, down: str, after: int) -> str:
+    """Of the engines: those down so long, or whose sidecar is."""
+    silent = _SILENT.format(up=f"max_over_time(up[{after}s])")
+    known = _SILENT.format(up="up")
+    return f"({_count(plan, f'({down} or {silent})')} / {_count(plan, f'(ENGINE_UP or {known})')})"
 
 
 def _called(plan: Plan) -> list[tuple[int, int]]:
@@ -90,24 +103,22 @@ def _count(plan: Plan, text: str) -> str:
 
 
 def _down(plan: Plan, expr: str, tier: int, severity: Severity, hold: int) -> Alert:
-    impact = {
-        Severity.PAGE: "Nobody, or at most half of the users, is served.",
-        Severity.TICKET: "The others carry its load; users wait longer at peaks.",
-    }
-    summary = {
-        Severity.PAGE: f"Engines of {plan.service} are down: half of them, or all.",
-        Severity.TICKET: f"Some engines of {plan.service} are down, less than half.",
-    }
+    others = "The others carry the load of these; answers are late, and some requests fail."
+    nobody = f"{{{{ if ge $value 1.0 }}}}Nobody is served.{{{{ else }}}}{others}{{{{ end }}}}"
+    impact = nobody if severity is Severity.PAGE else others
     return _alert(
         plan, ENGINE_DOWN.name, expr, tier, severity, hold,
-        summary[severity], impact[severity], ENGINE_ADVICE,
+        f"{{{{ $value | humanizePercentage }}}} of the engines of {plan.service} do not answer,"
+        " or only the sidecars beside them do not.",
+        impact, ENGINE_ADVICE,
     )  # fmt: skip
 
 
 def _stalled(plan: Plan, tier: int, hold: int) -> Alert:
     return _alert(
         plan, ENGINE_STALLED.name, expand(_STALLED, plan.selection), tier, Severity.PAGE, hold,
-        "{{ $labels.engine }} has requests and has not made a token for minutes.",
+        "{{ $labels.engine }} on {{ $labels.instance }} has requests and has made no token for four"
+        " minutes.",
         "Its users see an answer that does not go on, then a timeout.", STALLED_ADVICE,
     )  # fmt: skip
 

@@ -74,7 +74,8 @@ def _of(plan: Plan) -> Iterator[_Page]:
         ENGINE_DOWN.name, "engine", ENGINE_DOWN.meaning,
         "All users, or those whose requests went there, get errors.", ENGINE_ADVICE,
         (
-            "Half of the engines or all: a page. Fewer: a ticket.",
+            "All at once, or half of them for over five minutes: a page.",
+            "Any for over ten minutes: a ticket. A rolling restart is neither.",
             "While all are down, latency alerts of the service are silent: this one says it all.",
         ),
     )  # fmt: skip
@@ -92,7 +93,7 @@ def _burn(plan: Plan, signal: Signal) -> _Page:
     facts = tuple(_promise(each) for each in plan.objectives if each.signal == signal)
     return _Page(
         burn_alert(signal), _topic(signal), f"The objective on {signal.title} is being missed.",
-        _sentence(signal.feels), advice.burning(signal), facts,
+        _sentence(signal.feels), advice.burning(signal, plan.service), facts,
     )  # fmt: skip
 
 

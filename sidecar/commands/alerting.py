@@ -101,16 +101,15 @@ def as_json(found: Sequence[Alert | Silence]) -> str:
 def alert_table(found: Sequence[Alert]) -> str:
     if not found:
         return "no alert fires"
-    return _table(
-        ("TIER", "SEVERITY", "SINCE", "STATE", "SERVICE", "SLO", "SUMMARY"), map(_row, found)
-    )
+    head = ("TIER", "SEVERITY", "SINCE", "STATE", "SERVICE", "SLO", "ALERT", "SUMMARY")
+    return _table(head, map(_row, found))
 
 
 def _row(alert: Alert) -> tuple[str, ...]:
     labels = (alert.labels.get(label, "-") for label in ("tier", "severity", "service", "slo"))
     tier, severity, service, slo = labels
-    summary = alert.annotations.get("summary") or alert.labels.get("alertname", "-")
-    return (tier, severity, _time(alert.starts_at), _state(alert), service, slo, summary)
+    name, summary = alert.labels.get("alertname", "-"), alert.annotations.get("summary", "-")
+    return (tier, severity, _time(alert.starts_at), _state(alert), service, slo, name, summary)
 
 
 def _state(alert: Alert) -> str:

@@ -325,6 +325,12 @@ def test_what_users_feel_and_what_the_file_says_of_it_are_told() -> None:
     assert page["description"] == "Answers begin soon."
 
 
+@pytest.mark.parametrize("signal", ["availability", "ttft", "goodput", "check", "promql"])
+def test_a_symptom_leads_to_what_names_its_cause(signal: str) -> None:
+    first, *_ = page_of(signal)["actions"].splitlines()
+    assert "inferslo alerts service=checkout-assistant" in first
+
+
 def test_a_page_shows_an_outage_of_minutes_in_its_full_size(tmp_path: Path) -> None:
     one = objective("availability")
     shown = f"sum({Conditions(plan(one), one).now()})"

@@ -64,13 +64,14 @@ def case(name: str, at: str, alert: str | None, series: dict[str, str]) -> Case:
 
 def test_all_engines_down_is_a_page_within_two_minutes(tmp_path: Path) -> None:
     one = {**fleet(e1="1x9 0x60"), UP: "1x70"}
-    gone = {**fleet(e1="1x9 stale"), UP: "1x9 0x60"}
+    gone = {**fleet(e1="1x9 stale"), UP: "1x9 0x120"}
     vanished = fleet(e1="1x9 stale")
     cases = [
         case("the sidecar says so", "11m", DOWN, one),
         case("not yet", "9m", None, one),
         case("hours later", "69m", DOWN, one),
         case("the sidecar is gone too", "12m", DOWN, gone),
+        case("and hours later", "110m", DOWN, gone),
         case("nothing is to be scraped any more", "20m", DOWN, vanished),
         case("that was an hour ago", "72m", None, vanished),
         case("it is back", "20m", None, {**fleet(e1="1x9 0x5 1x30"), UP: "1x60"}),
@@ -88,28 +89,47 @@ def test_half_of_them_is_a_page_and_fewer_is_a_ticket(tmp_path: Path) -> None:
     page.mkdir()
     ticket.mkdir()
     of_pages = [
-        case("half", "12m", DOWN, half),
-        case("a third", "12m", None, third),
-        case("scaled in", "12m", None, scaled),
+        case("half", "18m", DOWN, half),
+        case("half, as in a restart", "14m", None, half),
+        case("a third", "30m", None, third),
+        case("scaled in", "30m", None, scaled),
     ]
     of_tickets = [
-        case("half", "12m", None, half),
-        case("a third", "12m", DOWN, third),
-        case("scaled in", "12m", None, scaled),
-        case("all", "12m", None, fleet(e1="1x9 0x60")),
+        case("half", "30m", None, half),
+        case("a third", "23m", DOWN, third),
+        case("a third, as in a restart", "19m", None, third),
+        case("scaled in", "30m", None, scaled),
+        case("all", "30m", None, fleet(e1="1x9 0x60")),
     ]
     assert promtool(page, only("page"), of_pages, every="1m") == ""
     assert promtool(ticket, only("ticket"), of_tickets, every="1m") == ""
+
+
+def test_a_rolling_restart_and_a_new_engine_call_nobody(tmp_path: Path) -> None:
+    rolling = fleet(e1="1x9 0x3 1x60", e2="1x13 0x3 1x60", e3="1x17 0x3 1x60", e4="1x21 0x3 1x60")
+    pair = fleet(e1="1x9 0x3 1x60", e2="1x13 0x3 1x60")
+    added = {**fleet(e1="1x70"), 'ENGINE_UP{engine="e:2"}': "_x9 0x9 1x60"}
+    cases = [
+        case(f"{name} at {minute}", f"{minute}m", None, series)
+        for name, series in (("rolling", rolling), ("a pair", pair), ("added", added))
+        for minute in range(10, 30, 2)
+    ]
+    anybody = plan(objective("ttft"), selection=Selection())
+    assert promtool(tmp_path, causes.groups(anybody), cases, every="1m") == ""
 
 
 def test_a_sidecar_that_is_silent_beside_others_is_a_ticket(tmp_path: Path) -> None:
     silent = 'ENGINE_UP{engine="f:8000",instance="b:9464"}'
     told = 'ENGINE_INFO{engine="f:8000",instance="b:9464"}'
     series = {
-        **fleet(e1="1x70", e2="1x70"), silent: "1x9 stale", told: "1x9 stale",
-        'up{job="sidecar",instance="b:9464"}': "1x9 0x60",
+        **fleet(e1="1x150", e2="1x150"), silent: "1x9 stale", told: "1x9 stale",
+        'up{job="sidecar",instance="b:9464"}': "1x9 0x150",
     }  # fmt: skip
-    assert promtool(tmp_path, only("ticket"), [case("silent", "12m", DOWN, series)]) == ""
+    cases = [
+        case("silent", "23m", DOWN, series),
+        case("still, hours later", "110m", DOWN, series),
+    ]
+    assert promtool(tmp_path, only("ticket"), cases) == ""
 
 
 def test_tier_2_hears_of_it_after_half_an_hour(tmp_path: Path) -> None:

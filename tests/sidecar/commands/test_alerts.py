@@ -71,13 +71,13 @@ def test_alerts_are_listed_by_tier_and_age(
     ])  # fmt: skip
     assert run(url, "alerts") == 0
     head, *rows = capsys.readouterr().out.splitlines()
-    assert head.split() == ["TIER", "SEVERITY", "SINCE", "STATE", "SERVICE", "SLO", "SUMMARY"]
+    assert head.split()[4:] == ["SERVICE", "SLO", "ALERT", "SUMMARY"]
     assert [row.split()[0] for row in rows] == ["1", "1", "2", "-"]
     since = f"{NOW - timedelta(minutes=9):%Y-%m-%d %H:%M}Z"
     assert rows[0].split(maxsplit=4)[2:4] == since.split()
     assert "old" in rows[0]
-    assert rows[1].endswith("young  the answer takes\\nlong\\x1b[31m")
-    assert rows[3].endswith("Other")
+    assert rows[1].endswith("the answer takes\\nlong\\x1b[31m")
+    assert rows[3].split()[-2:] == ["Other", "-"]
 
 
 def test_alerts_of_which_the_matchers_hold(
