@@ -26,9 +26,10 @@ Keys = tuple[str | int, ...]  # the way to a value: keys of mappings, indices of
 @dataclass(slots=True)
 class Document:
     """What a file says. places: way to a key or item → "file:line:column". problems: what is wrong
-    with it as YAML, one line each; values may then lack something."""
+    with it as YAML, one line each; values may then lack something. lines: before it in its file."""
 
     name: str
+    lines: int = 0
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[Keys, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -47,9 +48,9 @@ def read(path: Path, expected: str) -> Document:
     return parse(read_small(path, MAX_BYTES), str(path), expected)
 
 
-def parse(body: bytes, name: str, expected: str) -> Document:
-    """The document in a text. name: of the file, for places."""
-    document = Document(name)
+def parse(body: bytes, name: str, expected: str, lines: int = 0) -> Document:
+    """The document in a text. name: of the file, for places; lines: before the text in it."""
+    document = Document(name, lines)
     try:
         root = _Loader(body.decode()).get_single_node()
         if root is None or root.tag == _NULL:
@@ -58,9 +59,9 @@ def parse(body: bytes, name: str, expected: str) -> Document:
             raise _RefusedError(root.start_mark, expected)
         document.values = _value(root, (), document)
     except _RefusedError as error:
-        document.problems.append(f"{_place(error.mark, name)}: {error.problem}")
+        document.problems.append(f"{_place(error.mark, document)}: {error.problem}")
     except yaml.MarkedYAMLError as error:
-        place = _place(error.problem_mark, name) if error.problem_mark else name
+        place = _place(error.problem_mark, document) if error.problem_mark else name
         document.problems.append(f"{place}: {_in_words(error)}")
     except (ValueError, yaml.YAMLError) as error:  # not UTF-8, control characters
         document.problems.append(f"{name}: this is not YAML: {str(error).splitlines()[0]}")
@@ -81,8 +82,8 @@ def _in_words(error: yaml.MarkedYAMLError) -> str:
     return f"this is not YAML: {problem}"
 
 
-def _place(mark: yaml.Mark, name: str) -> str:
-    return f"{name}:{mark.line + 1}:{mark.column + 1}"
+def _place(mark: yaml.Mark, document: Document) -> str:
+    return f"{document.name}:{document.lines + mark.line + 1}:{mark.column + 1}"
 
 
 _TAG = "tag:yaml.org,2002:"
@@ -155,14 +156,14 @@ def _scalar(node: yaml.ScalarNode) -> Any:
 
 def _value(node: yaml.Node, at: Keys, document: Document) -> Any:
     """What a node stands for, the places in it noted."""
-    document.places.setdefault(at, _place(node.start_mark, document.name))
+    document.places.setdefault(at, _place(node.start_mark, document))
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, (*at, n), document) for n, item in enumerate(node.value)]
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node)
     values: dict[str, Any] = {}
     for key, item in node.value:
-        child, place = (*at, key.value), _place(key.start_mark, document.name)
+        child, place = (*at, key.value), _place(key.start_mark, document)
         if child in document.places:
             document.problems.append(f"{place}: {key.value} is set twice: remove one")
         document.places[child] = place

@@ -6,6 +6,7 @@ key that the importers did not read is found and listed too. docs/import.md has 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -62,9 +63,18 @@ def import_slos(sources: Iterable[tuple[str, bytes]]) -> Imported:
     roots = [root for name, body in sources for root in documents(name, body)]
     title, reader = _format(roots)
     drafts = reader(roots)
+    _check_services(drafts)
     remarks = tuple(remark for root in roots for remark in root.remarks())
     files = (_file(draft, render(draft, title, remarks)) for draft in drafts if draft.objectives)
     return Imported(tuple(files), remarks)
+
+
+def _check_services(drafts: Iterable[Draft]) -> None:
+    counts = Counter(draft.service for draft in drafts)
+    if several := [service for service, count in counts.items() if count > 1]:
+        raise SpecError(
+            [f"{counts[name]} services would be called {name}: rename one" for name in several]
+        )
 
 
 def _file(draft: Draft, text: str) -> ServiceFile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,7 +86,8 @@ class Node:
         """All remarks on the document in its order, and one on each key that was not read."""
         log = self._log
         told = dict(log.remarks)
-        for keys in self._unread((), log.document.values):
+        known = {keys[:end] for keys in (*log.read, *log.remarks) for end in range(len(keys) + 1)}
+        for keys in self._unread((), log.document.values, known):
             told[keys] = [Remark(log.document.place(keys), _path(keys), UNKNOWN)]
         return [
             remark
@@ -114,36 +115,39 @@ class Node:
                 return None
         return value
 
-    def _unread(self, at: Keys, value: Any) -> Iterator[Keys]:
+    def _unread(self, at: Keys, value: Any, known: Set[Keys]) -> Iterator[Keys]:
+        """known: what was read or remarked on, and all that it lies in."""
         if at in self._log.read or at in self._log.remarks or value in (None, {}, []):
             return
-        known = (*self._log.read, *self._log.remarks)
-        if not any(keys[: len(at)] == at for keys in known):
+        if at not in known:
             yield at
         elif isinstance(value, dict):
             for key, item in value.items():
-                yield from self._unread((*at, key), item)
+                yield from self._unread((*at, key), item, known)
         elif isinstance(value, list):
             for index, item in enumerate(value):
-                yield from self._unread((*at, index), item)
+                yield from self._unread((*at, index), item, known)
 
 
 def documents(name: str, body: bytes) -> list[Node]:
     """The documents of one file, each a mapping. Raises SpecError."""
-    found = [parse(part, name, "a mapping is expected") for part in _parts(body)]
+    found = [parse(part, name, "a mapping is expected", lines) for lines, part in _parts(body)]
     if problems := [problem for document in found for problem in document.problems]:
         raise SpecError(problems)
     return [Node(_Log(document)) for document in found if document.values]
 
 
-def _parts(body: bytes) -> Iterator[bytes]:
-    """Each document with as many empty lines before it as keep its line numbers. `---` at the
-    beginning of a line is never part of a value."""
-    start = 0
+def _parts(body: bytes) -> Iterator[tuple[int, bytes]]:
+    """Each document that holds anything, and the number of lines before it. `---` at the beginning
+    of a line is never part of a value."""
+    start = lines = 0
     for mark in [*re.finditer(rb"^---[^\S\n]*(?:#.*)?$", body, re.MULTILINE), None]:
-        end = mark.start() if mark else len(body)
-        yield b"\n" * body.count(b"\n", 0, start) + body[start:end]
-        start = mark.end() if mark else end
+        end, after = mark.span() if mark else (len(body), len(body))
+        part = body[start:end]
+        if text := part.lstrip(b"\n"):
+            yield lines + len(part) - len(text), text
+        lines += body.count(b"\n", start, after)
+        start = after
 
 
 def _path(keys: Keys) -> str:

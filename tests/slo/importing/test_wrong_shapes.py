@@ -86,3 +86,21 @@ def test_a_key_of_nobody_anywhere_is_told(document: dict[str, Any]) -> None:
         told = [remark.what for remark in imported.remarks]
         above = {".".join(str(key) for key in at[:end] if isinstance(key, str)) for end in range(9)}
         assert any("shiny" in what or what.replace("[0]", "") in above for what in told), at
+
+
+def test_a_file_of_nothing_but_separators_is_read_at_once() -> None:
+    """Each was once read with all the lines before it, which took hours."""
+    with pytest.raises(SpecError, match="nothing to import"):
+        import_slos([("slo.yaml", b"---\n" * 60_000)])
+
+
+def test_services_that_would_be_one_file_are_told_apart_by_their_user() -> None:
+    documents = [json.dumps({**SLOTH, "service": name}) for name in ("a b", "a-b")]
+    with pytest.raises(SpecError, match="2 services would be called a-b: rename one"):
+        import_slos([("slo.yaml", "\n---\n".join(documents).encode())])
+
+
+def test_a_second_document_keeps_the_lines_of_its_file() -> None:
+    bad = b"version: prometheus/v1\n\n---\n\n# text\nversion: [\n"
+    with pytest.raises(SpecError, match=r"slo\.yaml:7:1: "):
+        import_slos([("slo.yaml", bad)])
