@@ -15,6 +15,9 @@ from enum import StrEnum
 
 from .signals import Signal
 
+# Where runbooks are if the file does not say: a host that is nobody's (RFC 2606).
+NO_RUNBOOKS = "https://inferslo.example/runbooks/{alert}"
+
 
 class Budgeting(StrEnum):
     """What the budget counts: events, or slices of time that were bad (OpenSLO's names)."""
@@ -155,8 +158,8 @@ class Objective:
 
     threshold: of a LATENCY (seconds) or VALUE signal. bad_outcomes: outcomes of a request that
     are bad: for availability what fails; for latency those that gave up and are in no histogram,
-    hence late. counting window of VALUE signals over time: over. checks: name → weight, for
-    `check` (one of weight 1) and `composite` (weights add up to 1).
+    hence late. over: the window of a VALUE, seconds. checks: name → weight, for `check` (one of
+    weight 1) and `composite` (weights add up to 1).
     slice_target: under timeslices, the good ratio that a slice of events needs to be good.
     """
 
@@ -247,7 +250,7 @@ class Plan:
     prompt_classes: tuple[PromptRange, ...] = ()  # every length falls into exactly one; () if none
     receivers: tuple[Receiver, ...] = ()
     office_hours: OfficeHours = OfficeHours()
-    runbook_url: str = "https://inferslo.example/runbooks/{alert}"
+    runbook_url: str = NO_RUNBOOKS
     dashboard_url: str | None = None
     warnings: tuple[tuple[str, Decimal | None], ...] = ()  # overrides: None switches one off
     canary: Canary | None = None

@@ -27,7 +27,7 @@ from .selection import check_match, match_of
 
 PERIOD = Window(30 * 86400)
 # What alerts that belong to no objective carry as their label `slo`.
-RESERVED = ("early-warning", "engine")
+RESERVED = ("early-warning", "engine", "watchdog")
 _LEAST_SCRAPES = 4  # in a base window, so that one that is lost leaves a rate
 _MOST_INTERVAL = 60
 _MOST_BASE = 3600

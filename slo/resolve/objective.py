@@ -75,13 +75,12 @@ def _objective(case: Case) -> Objective:
 
 def _window(case: Case) -> Window:
     window, base = case.spec.window or case.context.window, case.context.evaluation.base
+    keys = (*case.at, "window") if case.spec.window else ("window",)
     if window.seconds <= base:
-        keys = (*case.at, "window") if case.spec.window else ("window",)
         case.found.fault(
             keys, f"the period must be longer than the base window, {format_duration(base)}"
         )
     if window.seconds > _LONGEST_PERIOD:
-        keys = (*case.at, "window") if case.spec.window else ("window",)
         case.found.fault(keys, "no Prometheus answers for so long: write at most 366d")
     return window
 

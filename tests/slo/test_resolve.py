@@ -315,7 +315,7 @@ def test_what_an_objective_needs_beyond_a_scrape_is_noted() -> None:
 
 
 def test_the_reserved_names_are_those_of_alerts_without_an_objective() -> None:
-    assert set(RESERVED) == {causes.SLO, warnings.SLO}
+    assert set(RESERVED) == {causes.SLO, warnings.SLO, "watchdog"}
 
 
 def test_own_burns_replace_the_defaults_of_file_and_objective() -> None:
