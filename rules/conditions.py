@@ -87,8 +87,9 @@ class Conditions:
         """The ratio over a window that has at least the events of the floor."""
         bad, total = (self.events(what, window) for what in (BAD, TOTAL))
         if self.parts:  # whose events are counted together, and whose ratios are not
+            # `and` keeps the value on its left: the ratio, to be compared with a threshold.
             return (
-                f"({bad} >= {floor.bad:f} and {total} >= {floor.total:f} and {self.ratio(window)})"
+                f"({self.ratio(window)} and {bad} >= {floor.bad:f} and {total} >= {floor.total:f})"
             )
         # Filtered, then divided: each series is read once.
         some = f">= {floor.total:f}" if floor.total > 0 else "> 0"
