@@ -1,19 +1,19 @@
 """Rules over recorded history, by a real Prometheus: what the recording rules would have recorded,
 and when each alert would have fired.
 
-Recording rules are evaluated by promtool against the server, level by level: a rule that reads a
-recorded series comes after it. Alerts are queried as the server would evaluate them, and `for` is
-applied here.
+All rules are range queries at the interval of their group, answered by the server. What recording
+rules give is backfilled level by level: a rule that reads a recorded series comes after it.
+(promtool can do the same, but asks for every two hours anew.) `for` is applied here.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO
 
 import httpx
 
@@ -22,8 +22,8 @@ sys.path.append(str(ROOT / "tests"))  # real servers are started there as here
 
 from e2e.processes import Server, free_port  # noqa: E402
 
-from inferslo.rules.formats import write  # noqa: E402
-from inferslo.rules.model import Alert, Format, Group, Recording  # noqa: E402
+from inferslo.rules.model import Alert, Group, Recording  # noqa: E402
+from inferslo.sidecar.demo.record import BLOCK, backfill  # noqa: E402
 
 _POINTS = 10_000  # Prometheus answers 11,000 a series
 
@@ -58,15 +58,53 @@ def served(tsdb: Path, log: Path) -> Iterator[str]:
 def record(groups: Sequence[Group], tsdb: Path, start: float, end: float) -> None:
     """Adds what the recording rules give, to the blocks of a Prometheus that does not run."""
     for number, level in enumerate(_levels(groups)):
-        file = tsdb.parent / f"level-{number}.yaml"
-        file.write_text(write({"bench": level}, Format.PROMETHEUS), encoding="utf-8")
-        with served(tsdb, tsdb.parent / "prometheus.log") as url:
-            command = ["promtool", "tsdb", "create-blocks-from", "rules", "--quiet"]
-            command += [f"--start={start:.0f}", f"--end={end:.0f}", f"--url={url}"]
-            command += [f"--output-dir={tsdb}", str(file)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise SystemExit(f"promtool: {done.stdout[-500:]} {done.stderr[-2000:]}")
+        folder = tsdb.parent / f"level-{number}"
+        folder.mkdir()
+        with served(tsdb, tsdb.parent / "prometheus.log") as url, ExitStack() as files:
+            written: dict[float, TextIO] = {}
+            with httpx.Client(base_url=url, timeout=1800) as client:
+                for group in level:
+                    for rule in group.rules:
+                        for line, at in _recorded(rule, group.interval, client, start, end):
+                            block = at // BLOCK
+                            if block not in written:
+                                path = folder / f"{block:.0f}.txt"
+                                written[block] = files.enter_context(path.open("w"))
+                            written[block].write(line)
+            for file in written.values():
+                file.write("# EOF\n")
+        backfill(sorted(folder.iterdir()), tsdb)
+
+
+def _recorded(
+    rule: Recording | Alert, interval: int, client: httpx.Client, start: float, end: float
+) -> Iterator[tuple[str, float]]:
+    assert isinstance(rule, Recording)
+    # Series of the answer that differ only in what the rule's labels replace are one, in turn.
+    merged: dict[str, list[tuple[float, str]]] = {}
+    for metric, values in _ranges(rule.expr, interval, client, start, end):
+        labels = {k: v for k, v in metric.items() if k != "__name__"} | dict(rule.labels)
+        series = ",".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
+        merged.setdefault(series, []).extend(values)
+    for series, values in merged.items():
+        for at, value in sorted(values):
+            yield f"{rule.record}{{{series}}} {value} {at:.0f}\n", at
+
+
+def _ranges(
+    expression: str, step: int, client: httpx.Client, start: float, end: float
+) -> Iterator[tuple[dict[str, str], list[tuple[float, str]]]]:
+    """Series and their values, in pieces that Prometheus answers."""
+    at = start - start % step
+    while at <= end:
+        until = at + _POINTS * step
+        asked = {"query": expression, "start": at, "end": min(until, end), "step": step}
+        answer = client.post("/api/v1/query_range", data=asked)
+        if answer.status_code != 200:
+            raise SystemExit(f"{expression}: {answer.text}")
+        for series in answer.json()["data"]["result"]:
+            yield series["metric"], series["values"]
+        at = until + step
 
 
 def _levels(groups: Sequence[Group]) -> Iterator[list[Group]]:
@@ -104,20 +142,11 @@ def _of(
     rule: Alert, interval: int, client: httpx.Client, start: float, end: float
 ) -> Iterator[Firing]:
     points: dict[frozenset[tuple[str, str]], list[float]] = {}
-    at = start - start % interval
-    while at <= end:
-        until = min(at + _POINTS * interval, end)
-        asked = {"query": rule.expr, "start": at, "end": until, "step": interval}
-        answer = client.post("/api/v1/query_range", data=asked)
-        if answer.status_code != 200:
-            raise SystemExit(f"{rule.alert}: {answer.text}")
-        for series in answer.json()["data"]["result"]:
-            labels = {k: v for k, v in series["metric"].items() if k != "__name__"}
-            times = points.setdefault(frozenset((labels | dict(rule.labels)).items()), [])
-            times += [float(time) for time, _ in series["values"]]
-        at = until + interval
+    for metric, values in _ranges(rule.expr, interval, client, start, end):
+        labels = {k: v for k, v in metric.items() if k != "__name__"} | dict(rule.labels)
+        points.setdefault(frozenset(labels.items()), []).extend(at for at, _ in values)
     for labels, times in points.items():
-        for first, last in _runs(times, interval):
+        for first, last in _runs(sorted(times), interval):
             if last - first >= rule.hold:
                 yield Firing(rule.alert, dict(labels), first + rule.hold, last)
 
