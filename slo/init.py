@@ -68,15 +68,16 @@ _AVAILABILITY = {
 _NO_EVENTS = "needs business events of the application (docs/events.md)"
 _NO_PROBE = "needs the in-engine probe, which is not on the engine's page"
 _ON_CALL = """\
-response: # who acts, and when; give the tiers teams of their own as you have them
+response: # who acts, and when
   - tier: 1
     team: {team}
     receiver: {team}-pager
     tickets: {team}-tickets
-  - tier: 2
+  - tier: 2 # as tier 1 is the same team it is not paged twice; of another, remove `when`
     team: {team}
     receiver: {team}-pager
     tickets: {team}-tickets
+    when: slow burn
   - tier: 3
     team: {team}
     receiver: {team}-tickets

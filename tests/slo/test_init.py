@@ -13,7 +13,7 @@ from inferslo.slo.buckets import EnginePage, check
 from inferslo.slo.catalogue import NoSuchEntryError, names
 from inferslo.slo.init import Answers, Engine, InitError, Strictness, write
 from inferslo.slo.load import load_text
-from inferslo.slo.plan import Plan, Urgency
+from inferslo.slo.plan import Plan, Urgency, When
 
 VLLM = page_of_capture(CAPTURES / "vllm-0.32.0__mid-overload.prom")
 SILENT = page_of_capture(CAPTURES / "vllm-0.32.0__disable-log-stats.prom")
@@ -116,6 +116,13 @@ def test_the_team_on_call_acts_in_every_tier() -> None:
         (2, "platform", "platform-pager"),
         (3, "platform", "platform-tickets"),
     ]
+
+
+def test_one_team_is_paged_once_of_an_incident() -> None:
+    """Tier 2 is paged of a fast burn and of one that lasts: here that is whom tier 1 woke."""
+    paged = {When.INCIDENT, When.FAST_BURN}
+    tiers = plan_of().response
+    assert [tier.tier for tier in tiers if tier.when & paged or tier.after is not None] == [1]
 
 
 def test_the_receivers_in_the_comment_are_right_once_it_is_none() -> None:
