@@ -23,7 +23,6 @@ class Host:
         self._segments = 0.0
         self._retransmitted = 0.0
         self._cpu = 0.0
-        self._overflows = 0.0
         self._ooms = 0.0
         self._sockets = {"established": float(_KEPT_ALIVE), "time_wait": 0.0}
         self.restarted()
@@ -49,8 +48,10 @@ class Host:
         self._grown["fds"] += effects.fds_per_hour * hours
         self._grown["memory"] += effects.memory_gib_per_hour * GIB * hours
 
-    def observation(self) -> Observation:
-        return Observation(tuple(self._points()))
+    def observation(self, *, with_network: bool) -> Observation:
+        """with_network: what is counted for the whole network namespace, once for a sidecar."""
+        network = self._network() if with_network else ()
+        return Observation((*self._points(), *network))
 
     def _points(self) -> Iterator[Point]:
         engine = (self._engine,)
@@ -67,7 +68,9 @@ class Host:
         yield Point(names.CONTAINER_OOM_KILLS, engine, self._ooms)
         yield Point(names.CONTAINER_CPU, engine, self._cpu)
         yield Point(names.CONTAINER_CPU_THROTTLED, engine, 0.0)
-        yield Point(names.HOST_LISTEN_OVERFLOWS, (), self._overflows)
-        yield Point(names.HOST_LISTEN_DROPS, (), self._overflows)
+
+    def _network(self) -> Iterator[Point]:
+        yield Point(names.HOST_LISTEN_OVERFLOWS, (), 0.0)
+        yield Point(names.HOST_LISTEN_DROPS, (), 0.0)
         yield Point(names.HOST_TCP_SEGMENTS, (), self._segments)
         yield Point(names.HOST_TCP_RETRANSMITS, (), self._retransmitted)

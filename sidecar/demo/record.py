@@ -150,14 +150,13 @@ def record(
     spans: what the healthy time between faults is taken from; None simulates all event by event.
     """
     sidecars = Sidecars(fleet, with_probe=with_probe)
-    waiting = sorted(happenings, key=lambda happening: happening.at)
     with recorder.open():
         while fleet.now < until:
             to = fleet.now + interval
-            if spans is not None and fleet.healthy and not _near(waiting, fleet.now, to):
+            if spans is not None and fleet.healthy and not _near(happenings, fleet.now, to):
                 spans.advance(fleet)
             else:
-                _by_events(fleet, to, waiting)
+                _by_events(fleet, to, happenings)
             for instance, points in sidecars.scrape().items():
                 recorder.write(fleet.now, instance, points)
 
@@ -167,11 +166,15 @@ def _near(happenings: Sequence[Happening], start: float, end: float) -> bool:
 
 
 def _by_events(fleet: Fleet, to: float, happenings: Sequence[Happening]) -> None:
-    for happening in happenings:
-        for moment, act in ((happening.at, fleet.arm), (happening.until, fleet.disarm)):
-            if fleet.now <= moment < to:
-                fleet.advance(moment)
-                act(happening.fault)
+    changes = [
+        (moment, act, happening.fault)
+        for happening in happenings
+        for moment, act in ((happening.at, fleet.arm), (happening.until, fleet.disarm))
+        if fleet.now <= moment < to
+    ]
+    for moment, act, fault in sorted(changes, key=lambda change: change[0]):
+        fleet.advance(moment)
+        act(fault)
     fleet.advance(to)
 
 

@@ -71,10 +71,11 @@ class Sidecars:
         for replica in self._fleet.replicas:
             points = found.setdefault(replica.instance, [_build_info()])
             points.extend(self._engine(replica))
-            if replica.index % self._fleet.scenario.per_host == 0:
+            first = replica.index % self._fleet.scenario.per_host == 0
+            if first:
                 points.extend(self._source("gpu", replica.instance, up=True))
                 points.extend(replica.gpu.observation().points)
-            points.extend(replica.host.observation().points)
+            points.extend(replica.host.observation(with_network=first).points)
         found[GATEWAY_INSTANCE] = [
             _build_info(),
             *self._source(GATEWAY, GATEWAY_INSTANCE, up=True),

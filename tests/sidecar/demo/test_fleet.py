@@ -96,6 +96,15 @@ def test_one_engine_that_is_killed_is_down_and_comes_back_as_a_new_process() -> 
     assert total(again, names.SOURCE_ERRORS, "refused") == 2
 
 
+@pytest.mark.parametrize("per_host", [1, 2])
+def test_no_series_is_told_twice_in_one_scrape(per_host: int) -> None:
+    fleet, sidecars = fleet_of(short("F2"), replace(PAIR, per_host=per_host))
+    fleet.advance(fleet.now + 120)
+    for points in sidecars.scrape().values():
+        told = [(point.family.name, point.labels) for point in points]
+        assert len(told) == len(set(told))
+
+
 def test_a_rolling_update_never_takes_two_at_once() -> None:
     fleet, _ = fleet_of(short("F35", duration=900.0))
     down = set()
