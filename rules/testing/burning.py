@@ -21,7 +21,7 @@ def outage(stage: Stage) -> Iterator[Case]:
     paging = [each for each in stage.objectives if each.outage is not None]
     if not paging:
         return
-    start = 2 * stage.base
+    start = stage.warm
     waits = [tier.after or 0 for each in paging for tier in each.response]
     bad = stage.even(max(waits) + max(pages_within(each, stage.base, stage.lag) for each in paging))
     bad += stage.base

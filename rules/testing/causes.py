@@ -57,7 +57,7 @@ def engines(stage: Stage) -> Iterator[Case]:
 def _times(stage: Stage) -> _Times:
     told = [*_causes(stage, ENGINE_DOWN.name), *_causes(stage, ENGINE_STALLED.name)]
     longest = max((alert.hold for alert in told), default=0)
-    one = stage.even(max(5 * _MINUTE, 2 * stage.base))
+    one = max(stage.even(5 * _MINUTE), stage.warm)
     soon = max((pages_within(each, stage.base, stage.lag) for each in _paging(stage)), default=0)
     most = one + stage.even(max(ONE_AFTER + 2 * _MINUTE, soon) + 2 * stage.lag)
     all_ = most + stage.even(longest + HALF_AFTER + 2 * _MINUTE + 2 * stage.lag)

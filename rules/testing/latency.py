@@ -65,7 +65,7 @@ def gave_up(stage: Stage) -> Iterator[Case]:
     """Everybody gives up before the answer: an engine has no latency to show then, and is not fast
     for that."""
     waiting = _only(stage, lambda each: bool(each.bad_outcomes))
-    warm, page, checks = 2 * stage.base, stage.base, list[Check]()
+    warm, page, checks = stage.warm, stage.base, list[Check]()
     for each in waiting.objectives:
         if each.outage is None:
             continue

@@ -21,14 +21,15 @@ _TRICKLE = 1 / 30  # events a second: two a minute
 def night(stage: Stage) -> Iterator[Case]:
     """One of very few requests fails. In the morning there is traffic within its budget, and one of
     two engines restarts while the other's counters remember an outage. Then nobody asks."""
-    base, step = stage.base, stage.step
-    failed, morning = 2 * base, 4 * base
-    restart, evening, end = morning + base, morning + 3 * base, morning + 5 * base
+    step = stage.step
+    one_more, failed, morning, restart, evening, end = (
+        stage.even(part * stage.base) for part in (0.6, 1.2, 2.6, 3.4, 4.8, 6.2)
+    )
 
     def traffic(each: Objective, *, second: bool) -> Sequence[Phase]:
         one, within = 1 / step if second else 0.0, 0.6 * _least(each)
         return (
-            Phase(base - step, 0.0), Phase(step, one), Phase(failed - base - step, 0.0),
+            Phase(one_more - step, 0.0), Phase(step, one), Phase(failed - one_more - step, 0.0),
             Phase(step, one, 1.0), Phase(morning - failed, 0.0),
             Phase(restart - morning, RATE, within),
             Phase(evening - restart, RATE, within, reset=second),
@@ -42,7 +43,7 @@ def night(stage: Stage) -> Iterator[Case]:
             (restart, "an engine that restarts is no failure"),
             (evening, "no traffic is no failure, and not unknown"),
         ):
-            asked = (stage.even(after + part * base) - step for part in (0.2, 0.6, 1.3))
+            asked = (after + stage.even(part * stage.base) - step for part in (0.2, 0.6, 1.3))
             checks += [silent(stage.plan, each.name, at, says) for at in asked]
         if _counts(each):
             checks.append(
@@ -84,7 +85,7 @@ def trickle(stage: Stage) -> Iterator[Case]:
     """Two requests a minute, and all of them fail: few, but nobody is served."""
     # Of so few requests no number is made.
     asked = [e for e in stage.objectives if e.outage and e.signal.shape is not Shape.VALUE]
-    start, checks, page = 2 * stage.base, list[Check](), stage.base
+    start, checks, page = stage.warm, list[Check](), stage.base
     for each in asked:
         soon = stage.even(pages_within(each, stage.base, stage.lag))
         page = max(page, soon)
@@ -104,7 +105,7 @@ def _enough(outage: Outage) -> float:
 
 def idle(stage: Stage) -> Iterator[Case]:
     """Nobody asks where somebody should."""
-    start, lasts, checks = 2 * stage.base, 0, list[Check]()
+    start, lasts, checks = stage.warm, 0, list[Check]()
     for each in stage.objectives:
         for alert in stage.of(each, NO_TRAFFIC.name):
             lasts = max(lasts, stage.even(stage.base + alert.hold + 2 * stage.lag))

@@ -49,6 +49,11 @@ class Stage:
         return self.plan.evaluation.base
 
     @property
+    def warm(self) -> int:
+        """Long enough for the base window to have been full."""
+        return self.even(1.2 * self.base)
+
+    @property
     def step(self) -> int:
         return self.plan.evaluation.scrape_interval
 
@@ -119,8 +124,6 @@ def is_at_once(objective: Objective) -> bool:
 
 def fastest(objective: Objective) -> Burn | None:
     """The page burn that looks back least."""
-    if is_at_once(objective):
-        return None
     return min(burns(objective, Severity.PAGE), key=lambda burn: burn.long, default=None)
 
 

@@ -232,7 +232,8 @@ def _fallback_storm(objective: Objective, phases: Phases) -> Iterator[_Line]:
 
 
 def _fallback_rate(_: Objective, phases: Phases) -> Iterator[_Line]:
-    yield _Line(names.GATEWAY_REQUESTS, _all(phases), {"status": "200"})
+    """The application falls back by itself: the gateway sees only the others."""
+    yield _Line(names.GATEWAY_REQUESTS, _share(phases, bad=False), {"status": "200"})
     yield _Line(names.FALLBACKS, _failures(phases), past=True)
 
 
