@@ -83,8 +83,16 @@ class _Alerts:
             return None
         holding = f"{self._conditions.now()} and ({' or '.join(reasons)})"
         bad = _over(self._objective) if self._conditions.at_once else self._bad
-        summary = f"{self._about}: {bad}, {self._promise}"
+        summary = f"{self._about}: {bad}, {self._promise}{self._why(tier)}"
         return self._burn(tier, Severity.PAGE, self._muted(holding), summary)
+
+    def _why(self, tier: Tier) -> str:
+        """What calls a tier beside the one that acts at once."""
+        if When.INCIDENT in tier.when:
+            return ""
+        why = ["burns fast"] if When.FAST_BURN in tier.when else []
+        why += [f"has lasted {format_duration(tier.after)}"] if tier.after is not None else []
+        return f"; it {' or '.join(why)}"
 
     def _reasons(self, tier: Tier) -> list[str]:
         conditions = self._conditions

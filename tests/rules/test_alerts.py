@@ -319,6 +319,12 @@ def test_a_summary_says_how_much_of_what_is_wrong(
     assert page["summary"].endswith("objective 99 % over 30d")
 
 
+def test_the_next_tier_is_told_why_it_is_called() -> None:
+    one = objective("ttft")
+    second = next(alert for alert in urgent(plan(one), one) if alert.labels["tier"] == "2")
+    assert second.annotations["summary"].endswith("; it burns fast or has lasted 30m")
+
+
 def test_what_users_feel_and_what_the_file_says_of_it_are_told() -> None:
     page = page_of("ttft", description="Answers begin\nsoon.")
     assert page["impact"] == "The answer takes long to begin."
