@@ -34,14 +34,14 @@ class Alert:
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            labels=dict(data["labels"]),
-            annotations=dict(data["annotations"]),
+            labels=_texts(data["labels"]),
+            annotations=_texts(data["annotations"]),
             starts_at=_time(data["startsAt"]),
             ends_at=_time(data["endsAt"]),
             state=str(data["status"]["state"]),
-            silenced_by=tuple(data["status"]["silencedBy"]),
-            inhibited_by=tuple(data["status"]["inhibitedBy"]),
-            receivers=tuple(receiver["name"] for receiver in data["receivers"]),
+            silenced_by=tuple(map(str, data["status"]["silencedBy"])),
+            inhibited_by=tuple(map(str, data["status"]["inhibitedBy"])),
+            receivers=tuple(str(receiver["name"]) for receiver in data["receivers"]),
             fingerprint=str(data["fingerprint"]),
             generator_url=str(data.get("generatorURL", "")),
         )
@@ -58,7 +58,7 @@ class Group:
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
         alerts = tuple(Alert.read(alert) for alert in data["alerts"])
-        return cls(dict(data["labels"]), str(data["receiver"]["name"]), alerts)
+        return cls(_texts(data["labels"]), str(data["receiver"]["name"]), alerts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,13 @@ class Status:
         )
 
 
+def _texts(data: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in data.items()}
+
+
 def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    """In UTC, so that any two can be compared and written."""
+    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def _written(time: datetime) -> str:

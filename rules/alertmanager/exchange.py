@@ -81,7 +81,7 @@ def parsed(answer: Answer, make: Callable[[Any], T]) -> T:
     """What `make` makes of the JSON. Raises AlertmanagerError if it is not what `make` takes."""
     try:
         return make(json.loads(answer.body))
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
         raise _is_none(answer) from None
 
 
@@ -123,7 +123,9 @@ def _refusal(url: str, path: str, status: int, body: bytes) -> str:
 def _text(body: bytes) -> str:
     """What an answer says, in one short line."""
     text = body.decode(errors="replace")
-    with contextlib.suppress(ValueError, TypeError, KeyError):  # it says so in plain text
+    with contextlib.suppress(
+        ValueError, TypeError, KeyError, RecursionError
+    ):  # it says so in plain text
         data = json.loads(text)
         text = data if isinstance(data, str) else data["message"]
     return " ".join(str(text).split())[:_SHOWN] or "nothing"

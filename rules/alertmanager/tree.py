@@ -29,6 +29,7 @@ from .messages import configs
 DEFAULT = "unclaimed"
 WATCHDOG_RECEIVER = "watchdog"
 _OFFICE = "/office-hours"
+_RESERVED = {DEFAULT: "what nobody claims", WATCHDOG_RECEIVER: "the dead man's switch"}
 _REVIEW_TIER = 3  # its tickets ask what to promise, which nobody decides at night
 
 
@@ -220,6 +221,11 @@ def _check_complete(receiver: Receiver) -> None:
 
 def _check_described(plan: Plan, branch: dict[str, Any], known: dict[str, Receiver]) -> None:
     named = {name.removesuffix(_OFFICE) for name in _named(branch)}
+    for name in named & {DEFAULT, WATCHDOG_RECEIVER}:
+        raise TreeError(
+            f"receiver {name} of {plan.service} cannot act on alerts: it is that of"
+            f" {_RESERVED[name]}; rename it"
+        )
     if missing := sorted(named - known.keys()):
         raise NoReceiversError(
             f"alertmanager.yaml needs `receivers` in the file of {plan.service}: how to reach"

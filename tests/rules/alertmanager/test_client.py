@@ -19,6 +19,7 @@ from e2e.processes import Server, free_port
 from inferslo.rules.alertmanager.api import Matcher, Report
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.rules.alertmanager.errors import AddressError, AlertmanagerError
+from inferslo.sidecar.cli import main
 
 CONFIG = """
 route:
@@ -340,3 +341,37 @@ def test_matchers_are_written_as_for_amtool(written: str, matcher: Matcher) -> N
 def test_what_is_no_matcher_is_told(written: str) -> None:
     with pytest.raises(ValueError, match="is not a matcher: write service=chat"):
         Matcher.parse(written)
+
+
+HELD = {
+    "labels": {"tier": 1, "service": None}, "annotations": {"summary": ["x"]},
+    "startsAt": "2026-01-01T00:00:00", "endsAt": "2026-01-01T00:00:00+01:00",
+    "status": {"state": "active", "silencedBy": [3], "inhibitedBy": []},
+    "receivers": [{"name": 5}], "fingerprint": 7,
+}  # fmt: skip
+
+
+def test_what_is_not_quite_an_alert_can_still_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Numbers for texts, and times without a zone beside those with one."""
+    other = {**HELD, "labels": {"tier": "1"}, "startsAt": "2026-01-01T00:00:00Z"}
+    with answering(says(200, json.dumps([HELD, other]))) as (url, _):
+        assert main(["alerts", "--alertmanager", url]) == 0
+    assert "silenced" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" * 200_000,
+        json.dumps([{**HELD, "startsAt": "0001-01-01T00:00:00+14:00"}]),
+        json.dumps([{**HELD, "labels": [1]}]),
+    ],
+    ids=["deep", "before all time", "a list for labels"],
+)
+def test_rubbish_is_told_in_one_line(body: str) -> None:
+    with answering(says(200, body)) as (url, _):
+        with pytest.raises(AlertmanagerError, match="does not answer like") as error:
+            Alertmanager([url]).alerts()
+        assert "\n" not in str(error.value)
+    with answering(says(400, body)) as (url, _), pytest.raises(AlertmanagerError, match="refuses"):
+        Alertmanager([url]).alerts()
