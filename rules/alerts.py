@@ -164,7 +164,8 @@ class _Alerts:
         felt = impact or f"{_sentence(self._objective.signal.feels)}."
         annotations = carried.annotations(self._plan, name, summary, felt, actions)
         if self._objective.description:
-            annotations["description"] = " ".join(self._objective.description.split())
+            described = " ".join(self._objective.description.split())
+            annotations["description"] = carried.literal(described)
         return Alert(
             alert=name,
             expr=expr,

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..slo.errors import SpecError
-from ..slo.plan import Plan
+from ..slo.plan import NO_RUNBOOKS, Plan
 from .alertmanager.errors import NoReceiversError, TreeError
 from .alertmanager.routing import routing_tests
 from .alertmanager.tree import tree
 from .compile import compile_rules
-from .formats import FILES, write
+from .formats import FILES, resource_name, write
 from .model import Format, Group
 from .runbooks import pages
 from .testing import rule_tests
@@ -25,6 +25,14 @@ from .yamltext import dump
 MARK = "Made by `inferslo build`"
 ALERTMANAGER, ROUTING_TEST = "alertmanager.yaml", "routing.test.yaml"
 RUNBOOKS = "runbooks"
+_NO_SERVICE = (
+    "{0}: each service has its own runbooks, and runbook_url does not tell which: write"
+    " https://…/runbooks/{{service}}/{{alert}}"
+)
+_NO_RUNBOOKS = (
+    "{0}: its alerts link to no runbook: put runbooks/ where people read it, and write"
+    " runbook_url: https://…/{{alert}}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ def build(plans: Sequence[Plan], format: Format = Format.PROMETHEUS) -> Built:
     Raises SpecError if two files are of one service, or contradict each other.
     """
     _check_services(plans)
+    if format is Format.OPERATOR:
+        _check_resources(plans)
     compiled = {plan.service: compile_rules(plan) for plan in plans}
     files = {
         FILES[each]: write(compiled, each)
@@ -48,8 +58,8 @@ def build(plans: Sequence[Plan], format: Format = Format.PROMETHEUS) -> Built:
     }  # fmt: skip
     for plan in plans:
         files[_tests_of(plan, plans)] = rule_tests(plan, compiled[plan.service])
-        files |= {f"{RUNBOOKS}/{page}": text for page, text in pages(plan).items()}
-    notes = []
+        files |= {f"{_runbooks_of(plan, plans)}/{page}": text for page, text in pages(plan).items()}
+    notes = [note for plan in plans if (note := _unlinked(plan, plans))]
     try:
         files |= _routing(plans, [group for groups in compiled.values() for group in groups])
     except NoReceiversError as error:
@@ -70,9 +80,35 @@ def _check_services(plans: Sequence[Plan]) -> None:
         )
 
 
+def _check_resources(plans: Sequence[Plan]) -> None:
+    """Of two Kubernetes objects of one name the second would replace the first."""
+    names: dict[str, str] = {}
+    for plan in plans:
+        other = names.setdefault(resource_name(plan.service), plan.service)
+        if other != plan.service:
+            raise SpecError(
+                [f"services {other} and {plan.service} would be one PrometheusRule: rename one"]
+            )
+
+
 def _tests_of(plan: Plan, plans: Sequence[Plan]) -> str:
     """promtool runs a file of tests at one interval, which is a service's own."""
     return "rules.test.yaml" if len(plans) == 1 else f"rules.{plan.service}.test.yaml"
+
+
+def _runbooks_of(plan: Plan, plans: Sequence[Plan]) -> str:
+    """The same alert has a page for each service: thresholds, commands and teams differ."""
+    return RUNBOOKS if len(plans) == 1 else f"{RUNBOOKS}/{plan.service}"
+
+
+def _unlinked(plan: Plan, plans: Sequence[Plan]) -> str:
+    """What to say if alerts do not lead to their runbooks."""
+    url = plan.runbook_url
+    if url == NO_RUNBOOKS:
+        return _NO_RUNBOOKS.format(plan.service)
+    if len(plans) == 1 or plan.service in url or "{service}" in url:
+        return ""
+    return _NO_SERVICE.format(plan.service)
 
 
 def _routing(plans: Sequence[Plan], groups: Sequence[Group]) -> Mapping[str, str]:

@@ -35,6 +35,14 @@ def annotations(
         "summary": summary,
         "impact": impact,
         "actions": "\n".join(f"{n}. {action}" for n, action in enumerate(actions, 1)),
-        "runbook_url": plan.runbook_url.replace("{alert}", alert),
+        "runbook_url": plan.runbook_url.replace("{alert}", alert).replace(
+            "{service}", plan.service
+        ),
     }
-    return carried | ({"dashboard_url": plan.dashboard_url} if plan.dashboard_url else {})
+    url = {"dashboard_url": literal(plan.dashboard_url)} if plan.dashboard_url else {}
+    return carried | url
+
+
+def literal(text: str) -> str:
+    """A text of the user's as an annotation, in which Prometheus fills templates in."""
+    return text.replace("{{", '{{ "{{" }}')

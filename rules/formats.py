@@ -47,16 +47,18 @@ def _resource(service: str, groups: Sequence[Group]) -> dict[str, Any]:
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
         "metadata": {
-            "name": f"inferslo-{_dns(service)}",
+            "name": resource_name(service),
             "labels": {"app.kubernetes.io/managed-by": "inferslo"},
         },
         "spec": _groups(groups),
     }
 
 
-def _dns(name: str) -> str:
-    """As Kubernetes wants names (RFC 1123)."""
-    return re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip("-.")
+def resource_name(service: str) -> str:
+    """Of its PrometheusRule, as Kubernetes wants names (RFC 1123): a label between two dots neither
+    begins nor ends with a hyphen."""
+    labels = re.sub(r"[^a-z0-9.-]+", "-", f"inferslo-{service}".lower()).split(".")
+    return ".".join(filter(None, (label.strip("-") for label in labels)))
 
 
 def _group(group: Group) -> dict[str, Any]:

@@ -25,13 +25,14 @@ _FAMILY = re.compile(
     r"(?P<part>_sum|_count|_bucket)?\b"
     rf"(?:\{{(?P<own>(?:{_STRING}|[^}}\"])*)\}})?"
 )  # fmt: skip
-_GAINED = re.compile(r"gained\((?P<counter>\w+(?:\{[^}]*\})?)\[(?P<window>\w+)\]\)")
+_GAINED = r"gained\((?P<counter>\w+(?:\{[^}]*\})?)\[(?P<window>\w+)\]\)"
+# In one pass: what was filled in holds the user's own words.
+_TERM = re.compile(f"{_GAINED}|{_FAMILY.pattern}")
 
 
 def expand(text: str, selection: Selection) -> str:
     """The PromQL of such a text, on one line. Raises KeyError where there is no such family."""
-    text = _GAINED.sub(partial(_gained, selection), " ".join(text.split()))
-    return _FAMILY.sub(partial(_series, selection), text)
+    return _TERM.sub(partial(_term, selection), " ".join(text.split()))
 
 
 def of_engines(
@@ -50,6 +51,10 @@ def of_engines(
 def own_families(text: str) -> list[Family]:
     """The families that a text reads of the service alone, those with `@` left out."""
     return [_family(m["word"]) for m in _FAMILY.finditer(text) if m["word"] and not m["any"]]
+
+
+def _term(selection: Selection, found: re.Match[str]) -> str:
+    return _gained(selection, found) if found["counter"] else _series(selection, found)
 
 
 def _gained(selection: Selection, found: re.Match[str]) -> str:

@@ -3,6 +3,7 @@ warnings.yaml beside this file."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -120,10 +121,11 @@ def _alert(plan: Plan, warning: EarlyWarning) -> Alert:
 
 
 def _filled(plan: Plan, warning: EarlyWarning) -> str:
-    text = warning.expr
-    for word, value in _words(plan, warning).items():
-        text = text.replace(word, value)
-    return text
+    """In one pass: a value may hold another's word."""
+    words = _words(plan, warning)
+    if not words:
+        return warning.expr
+    return re.sub("|".join(words), lambda word: words[word[0]], warning.expr)
 
 
 def _words(plan: Plan, warning: EarlyWarning) -> dict[str, str]:

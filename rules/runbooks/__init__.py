@@ -181,7 +181,9 @@ def _who(plan: Plan) -> str:
 
 def _match(plan: Plan) -> str:
     matchers = [matcher(label, values) for label, values in plan.selection.match]
-    return f"{{{','.join(matchers)}}}" if matchers else ""
+    text = f"{{{','.join(matchers)}}}" if matchers else ""
+    # Commands stand in a shell's single quotes, those in Markdown's backquotes: neither may end.
+    return text.replace("'", r"\x27").replace("`", r"\x60")
 
 
 def _sentence(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from ..errors import StartError
 from .newfile import write_text
 
 # Where made files are looked for; nothing else in the folder is read.
-_PLACES = ("*.yaml", "runbooks/*.md")
+_PLACES = ("*.yaml", "runbooks/*.md", "runbooks/*/*.md")
 
 
 def compiled(files: Sequence[Path], format: Format) -> Built:
@@ -47,20 +48,31 @@ def write_folder(built: Built, out: Path) -> Iterator[str]:
             raise StartError(
                 f"{out / path} was not made by inferslo build: move it away or choose another --out"
             )
+        _refuse_odd(out / path)
     for path in drift(built, found):
         _replace(out / path, built.files.get(path))
         yield f"{'wrote' if path in built.files else 'removed'} {out / path}"
 
 
+def _refuse_odd(path: Path) -> None:
+    """What is neither a file nor nothing is somebody else's, and what a link leads to too."""
+    if os.path.lexists(path) and not _is_plain(path):
+        raise StartError(f"{path} is no plain file: move it away or choose another --out")
+
+
 def _found(out: Path) -> Mapping[str, str]:
     try:
-        paths = sorted(path for place in _PLACES for path in out.glob(place) if path.is_file())
+        paths = sorted(path for place in _PLACES for path in out.glob(place) if _is_plain(path))
         return {
             path.relative_to(out).as_posix(): path.read_text(encoding="utf-8", errors="replace")
             for path in paths
         }
     except OSError as error:
         raise StartError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _replace(path: Path, text: str | None) -> None:

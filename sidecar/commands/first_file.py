@@ -21,7 +21,7 @@ from ..printable import printable
 from ..reach import reach
 from ..up import NothingFoundError
 from .bounds import page_of
-from .newfile import write_text
+from .newfile import write_over
 
 _DEADLINE = 3.0  # seconds for one port
 
@@ -116,7 +116,7 @@ def _found(read: Interpretation, flag: str) -> Found:
 def write_file(answers: Answers, found: Found, out: Path) -> str:
     """Writes it; returns what to tell. Raises StartError, InitError."""
     text = write(answers, found.engine)
-    write_text(out, text)
+    write_over(out, text)
     name = printable(str(out))
     count, waiting = text.count("\n  - name:"), text.count("\n  # - name:")
     later = f", and {waiting} as comments, with what they need" if waiting else ""

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import StartError
 from ..printable import printable
-from .newfile import refuse_existing, write_text
+from .newfile import refuse_existing, write_over
 
 if TYPE_CHECKING:
     from ...slo.importing import Imported
@@ -78,5 +78,5 @@ def _write(imported: Imported, out: Path | None, *, force: bool) -> None:
     if not force:
         refuse_existing(places)
     for path, file in places.items():
-        write_text(path, file.text)
+        write_over(path, file.text)
     return None

@@ -131,7 +131,7 @@ class Spec(Part):
         default=None, description="Burn-rate and outage conditions, in place of the defaults."
     )
     runbook_url: PageUrl | None = Field(
-        default=None, description="Of the runbooks; {alert} is the name of the alert."
+        default=None, description="Of the runbooks; {alert} and {service} are filled in."
     )
     dashboard_url: Url | None = Field(default=None, description="Of the dashboard.")
     warnings: dict[str, WarningThreshold] = Field(

@@ -181,9 +181,9 @@ def _host_port(text: str) -> str:
 
 
 def _page_url(text: str) -> str:
-    rest = _url(text).replace("{alert}", "")
+    rest = _url(text).replace("{alert}", "").replace("{service}", "")
     if "{" in rest or "}" in rest:
-        raise ValueError(f'"{text}": only {{alert}} is filled in')
+        raise ValueError(f'"{text}": only {{alert}} and {{service}} are filled in')
     return text
 
 

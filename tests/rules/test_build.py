@@ -1,15 +1,21 @@
 """`inferslo build`: what it writes, what it leaves alone, and what --check finds."""
 
+import os
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from plans import chat_plan, objective, plan
+from promtool import promtool
 
 from inferslo.rules.build import Built, build, drift, is_made
+from inferslo.rules.formats import resource_name
 from inferslo.rules.model import Format
 from inferslo.sidecar.cli import main
 from inferslo.slo.errors import SpecError
+from inferslo.slo.plan import Plan
 
 SLO = """\
 service: shop
@@ -41,7 +47,7 @@ def test_everything_is_made_of_one_file(built: Built) -> None:
     made = set(built.files)
     assert made >= {"rules.yaml", "rules.test.yaml", "alertmanager.yaml", "routing.test.yaml"}
     assert "runbooks/InfersloTTFTBurn.md" in made
-    assert built.notes == ()
+    assert built.notes == (NO_RUNBOOKS,)
 
 
 def test_every_alert_has_its_runbook(built: Built) -> None:
@@ -71,8 +77,12 @@ def test_another_format_stands_beside_the_plain_rules() -> None:
 def test_without_receivers_there_is_no_tree_and_the_user_is_told() -> None:
     made = build([plan(objective("ttft"), receivers=())])
     assert "alertmanager.yaml" not in made.files
-    assert len(made.notes) == 1
-    assert "receivers" in made.notes[0]
+    assert made.notes[0] == NO_RUNBOOKS
+    assert "receivers" in made.notes[1]
+
+
+def test_alerts_that_link_to_their_runbooks_are_built_without_a_word() -> None:
+    assert build([chat_plan(runbook_url="https://h/{alert}")]).notes == ()
 
 
 def test_several_services_are_built_together() -> None:
@@ -163,3 +173,110 @@ def test_a_folder_that_cannot_be_is_told(slo: Path, capsys: pytest.CaptureFixtur
 def test_an_unknown_format_is_wrong_usage(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["build", str(slo), "--out", "made", "--format", "nagios"]) == 2
     assert "nagios" in capsys.readouterr().err
+
+
+NO_RUNBOOKS = (
+    "checkout-assistant: its alerts link to no runbook: put runbooks/ where people read it, and"
+    " write runbook_url: https://…/{alert}"
+)
+
+
+def two(**words: str) -> list[Plan]:
+    return [
+        replace(plan(objective("availability")), service=service, **words)
+        for service in ("one", "two")
+    ]
+
+
+def test_each_service_has_runbooks_of_its_own() -> None:
+    """One page for both would hold the thresholds, commands and teams of one."""
+    built = build(two(runbook_url="https://h/{alert}"))
+    assert "runbooks/one/InfersloAvailabilityBurn.md" in built.files
+    assert "runbooks/two/InfersloAvailabilityBurn.md" in built.files
+    assert any("runbook_url does not tell which" in note for note in built.notes)
+    told = build(two(runbook_url="https://h/{service}/{alert}"))
+    assert "https://h/one/InfersloAvailabilityBurn" in told.files["rules.yaml"]
+    assert not any("runbook_url" in note for note in told.notes)
+
+
+def test_services_that_kubernetes_calls_alike_are_refused() -> None:
+    alike = [replace(plan(objective("availability")), service=name) for name in ("Shop", "shop")]
+    with pytest.raises(SpecError, match="Shop and shop would be one PrometheusRule"):
+        build(alike, Format.OPERATOR)
+    assert resource_name("a_-.b_") == "inferslo-a.b"
+
+
+def test_a_build_that_is_interrupted_leaves_whole_files_and_nothing_else(
+    slo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["build", str(slo), "--out", "out"]) == 0
+    before = Path("out/rules.yaml").read_bytes()
+    slo.write_text(slo.read_text().replace("99.5", "99.9"))
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert main(["build", str(slo), "--out", "out"]) == 2
+    assert Path("out/rules.yaml").read_bytes() == before
+    assert not [path for path in Path("out").rglob("*") if path.name.endswith(".tmp")]
+
+
+def test_a_rebuilt_file_keeps_its_permissions(slo: Path) -> None:
+    assert main(["build", str(slo), "--out", "out"]) == 0
+    Path("out/rules.yaml").chmod(0o640)
+    slo.write_text(slo.read_text().replace("99.5", "99.9"))
+    assert main(["build", str(slo), "--out", "out"]) == 0
+    assert Path("out/rules.yaml").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
+def test_nothing_is_written_through_a_link_or_into_a_pipe(
+    slo: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    Path("out").mkdir()
+    target, other = Path("out/rules.yaml"), Path("other.yaml")
+    if kind == "pipe":
+        os.mkfifo(target)
+    elif kind == "folder":
+        target.mkdir()
+    else:
+        target.symlink_to(other.absolute())
+    if kind == "link":
+        other.write_text("# Made by `inferslo build`\n")
+    assert main(["build", str(slo), "--out", "out"]) == 2
+    assert "out/rules.yaml is no plain file" in capsys.readouterr().err
+    assert [path.name for path in Path("out").iterdir()] == ["rules.yaml"]
+    assert not other.exists() or other.read_text() == "# Made by `inferslo build`\n"
+
+
+def test_the_users_own_words_cannot_break_what_is_made(slo: Path) -> None:
+    """Labels in capitals, words of our templates as values, Go's templates in texts."""
+    slo.write_text(
+        SLO.replace("99.5}", '99.5, description: "{{ end }}"}')
+        + RECEIVERS
+        + "match: {CLUSTER: a, model_name: [\"it's `x`\", 'a|b']}\n"
+        "canary: {label: TRACK, canary: BASELINE x, baseline: CANARY}\n"
+        'dashboard_url: "https://g.example/{{service}}"\n'
+    )
+    assert main(["build", str(slo), "--out", "out"]) == 0
+    done = subprocess.run(
+        [promtool(), "check", "rules", "out/rules.yaml"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    rules = Path("out/rules.yaml").read_text()
+    assert 'TRACK="BASELINE x"' in rules
+    assert 'TRACK="CANARY"' in rules
+    page = Path("out/runbooks/InfersloAvailabilityBurn.md").read_text()
+    assert r"it\x27s \x60x\x60" in page
+    assert "it's" not in page
+
+
+def test_receivers_that_the_tree_needs_itself_cannot_act(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("unclaimed", "watchdog"):
+        renamed = RECEIVERS.replace("  hook:", f"  {name}:").replace(": hook}", f": {name}}}")
+        slo.write_text(SLO + renamed)
+        assert main(["build", str(slo), "--out", "out"]) == 2
+        assert f"receiver {name} of shop cannot act on alerts" in capsys.readouterr().err

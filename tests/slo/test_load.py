@@ -195,7 +195,7 @@ def test_a_fault_of_an_objective(objective: str, complaint: str) -> None:
         ("office_hours: {start: 19:00}", "office_hours: 19:00 to 18:00 is no time: start comes"),
         ("office_hours: {weekdays: mon-fri}", '"mon-fri" is not a range of days: write monday:fr'),
         ("office_hours: {weekdays: 'friday:sunday'}", "the week of Alertmanager begins on sunday"),
-        ("runbook_url: https://h/{slo}", "only {alert} is filled in"),
+        ("runbook_url: https://h/{slo}", "only {alert} and {service} are filled in"),
         ("dashboard_url: h/d", '"h/d" is not a URL: write https://…'),
         ("warnings: {kv_full: loud}", "warnings.kv_full: "),
         ("alerting: {burns: []}", "alerting.burns: there are too few: write at least 1"),
