@@ -123,10 +123,15 @@ def _checked(run: Run, command: Sequence[str], file: Path) -> list[Finding]:
     ]  # fmt: skip
 
 
+_NOISE = re.compile(
+    r"^\s*Checking .*?(?=FAILED:|$)|^Unit Testing:.*$|FAILED:|^\w+: error: failed to validate .*$",
+    re.MULTILINE,
+)
+
+
 def _last_words(output: str) -> str:
     """What a tool said, on one line, without its headings."""
-    noise = re.compile(r"^(Checking |Unit Testing:|\s*FAILED:?$|\S+: error: failed to validate)")
-    lines = (line.strip() for line in output.splitlines() if not noise.match(line))
+    lines = (" ".join(line.split()) for line in _NOISE.sub("", output).splitlines())
     return "; ".join(line for line in lines if line) or " ".join(output.split())
 
 

@@ -41,5 +41,11 @@ def verify(
     else:
         for each in findings:
             typer.echo(each.text)
-        typer.echo("all holds" if not findings else f"{len(findings)} findings")
+        typer.echo(_summary(len(findings)))
     return int(bool(findings))
+
+
+def _summary(count: int) -> str:
+    if not count:
+        return "all holds"
+    return "1 finding" if count == 1 else f"{count} findings"
