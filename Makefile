@@ -34,7 +34,7 @@ COMMANDS := promtool amtool prometheus-pushgateway gcc
 LIBRARY := libnuma.so.1
 PACKAGES := prometheus prometheus-alertmanager prometheus-pushgateway gcc libc6-dev libnuma1
 
-.PHONY: help up test lint types unit e2e others parts bench docs lock system
+.PHONY: help up test lint types unit e2e others parts bench docs rules lock system
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -77,6 +77,9 @@ bench: system $(DEV) ## print what things cost, some 15 minutes; BENCHES=bench/e
 
 docs: $(DEV) ## write the generated pages of docs/
 	@$(VENV)/bin/python docs/generate.py
+
+rules: $(RUNTIME) ## write the rules of the chat catalogue file, rules/generated/
+	@$(VENV)/bin/inferslo build slo/catalogue/chat.yaml --out rules/generated
 
 # --- environments ----------------------------------------------------------------------------
 
