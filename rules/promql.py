@@ -27,6 +27,7 @@ ON_TARGET = ("job", "instance")
 _LABELS = frozenset(label for family in FAMILIES.values() for label in family.labels)
 # The model that an application or a gateway names may be none.
 _MAY_BE_NAMELESS = (Feed.EVENTS, Feed.GATEWAY)
+_AWAY = ("1h", "1d")
 # A metric's regex special characters (RE2), as classes: a backslash would need escaping twice.
 _SPECIAL = frozenset(r".+*?()|[]{}^$")
 
@@ -127,11 +128,13 @@ def rate(counter: str, family: Family, window: int) -> str:
 
 def newborn(counter: str, family: Family, window: int) -> str:
     """The counters that did not exist `window` seconds ago although their source did answer: all
-    that they count has happened since. A source that was not read then proves nothing."""
+    that they count has happened since. A source that was not read then proves nothing, and one
+    that counted no more an hour or a day ago is old and was away: what it counts is not new."""
     span = format_duration(window)
+    away = "".join(f" unless {counter} offset {ago} <= {counter}" for ago in _AWAY)
     alive, on = _alive(family)
     return (
-        f"(({counter} unless {counter} offset {span})"
+        f"(({counter} unless {counter} offset {span}{away})"
         f" and on ({', '.join(on)}) ({alive} offset {span} == 1))"
     )
 

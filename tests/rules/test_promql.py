@@ -138,7 +138,7 @@ def test_a_histogram_of_the_engine_is_there_from_its_start() -> None:
 
 def test_a_newborn_counts_only_where_its_source_answered_before() -> None:
     assert newborn("x", REQUESTS, 300) == (
-        "((x unless x offset 5m)"
+        "((x unless x offset 5m unless x offset 1h <= x unless x offset 1d <= x)"
         " and on (job, instance, engine) (inferslo_engine_up offset 5m == 1))"
     )
     assert "inferslo_gateway_up offset" in newborn("x", GATEWAY_REQUESTS, 300)

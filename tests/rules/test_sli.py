@@ -375,3 +375,33 @@ def test_the_base_window_stands_in_ones_own_query() -> None:
 def test_a_plan_that_lacks_what_the_signal_needs_is_refused(signal: str) -> None:
     with pytest.raises(ValueError, match=f"a plan without the (threshold|query) of {signal}"):
         slis(objective(signal, threshold=None, query=None), Evaluation())
+
+
+def test_counters_that_were_away_while_their_engine_answered_are_not_born_anew(
+    tmp_path: Path,
+) -> None:
+    """A page that lacked them for a while shows what was counted in all their lives."""
+    prove(
+        tmp_path,
+        plan(objective("availability")),
+        {
+            **alive(200),
+            requests("success"): "5000+10x100 stale _x19 6200+10x79",
+            requests("error"): "5000x100 stale _x19 5000x79",
+        },
+        *(Said(at, f"sum({BAD})", 0) for at in ("61m", "63m", "66m", "70m")),
+        Said("63m", "max(inferslo:incident:bool)", 0),
+    )
+
+
+def test_counters_of_an_engine_that_began_anew_are_born_anew(tmp_path: Path) -> None:
+    prove(
+        tmp_path,
+        plan(objective("availability")),
+        {
+            **alive(200),
+            requests("success"): "0+10x199",
+            requests("error"): "50x100 stale _x19 6x79",
+        },
+        Said("61m", f"sum({BAD})", 6 / 300),
+    )
