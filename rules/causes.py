@@ -1,7 +1,8 @@
 """Causes that page by themselves: engines that are gone, and one that has stopped.
 
 While all engines are gone every symptom has that one cause: `all_down` is what symptom alerts are
-muted by.
+muted by. Which engines there were is asked of a day in steps of ten minutes: of a fleet that is
+much to read, and no engine is lost that was not there for that long.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from types import MappingProxyType
 
 from ..slo.plan import Plan, Severity, When
 from . import carried
-from .model import Alert, Group
-from .naming import ENGINE_DOWN, ENGINE_STALLED
+from .model import Alert, Group, Recording
+from .naming import ENGINE_DOWN, ENGINE_STALLED, ENGINES_DOWN
+from .promql import matcher, series
 from .template import ON_ENGINE, expand, of_engines
 
 SLO = "engine"  # the label `slo` of all of them
@@ -20,18 +22,18 @@ SLO = "engine"  # the label `slo` of all of them
 FAULTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {ENGINE_DOWN.name: ("F3", "F15", "F35"), ENGINE_STALLED.name: ("F10", "F14")}
 )
-_INTERVAL = 30
-_HOLD = 60  # with a scrape and an evaluation before it, a page within two minutes
+_INTERVAL = 15
+_HOLD = 60  # with a scrape and two evaluations before it, a page within two minutes
 
 # An engine that restarts is away for minutes. Half of them may be, in a rollout; beyond that it is
 # none. One that has not answered yet, as one that was just added, is not counted as lost at once.
 HALF_AFTER, ONE_AFTER = 300, 600
 
 _SEEN = "last_over_time(ENGINE_UP[1h])"
-_LOST = f"(max_over_time(ENGINE_UP[{HALF_AFTER}s]) == 0 and max_over_time(ENGINE_UP[1d:1m]) == 1)"
+_LOST = f"(max_over_time(ENGINE_UP[{HALF_AFTER}s]) == 0 and max_over_time(ENGINE_UP[1d:10m]) == 1)"
 _AWAY = f"(max_over_time(ENGINE_UP[{ONE_AFTER}s]) == 0 and ENGINE_UP offset {ONE_AFTER}s)"
 # The sidecar does not answer and is still to be scraped: not one that was scaled away.
-_SILENT = "((last_over_time(ENGINE_UP[1d:1m]) unless ENGINE_UP) and on (job, instance) {up} == 0)"
+_SILENT = "((last_over_time(ENGINE_UP[1d:10m]) unless ENGINE_UP) and on (job, instance) {up} == 0)"
 
 # No token for four minutes, and not for want of work. vLLM's gauges stand still once it has
 # nothing to do, so `running` may tell of requests that were aborted hours ago: others that fail
@@ -60,22 +62,38 @@ STALLED_ADVICE = (
 
 
 def all_down(plan: Plan) -> str:
-    """PromQL without labels that has a value while engines were there within the last hour and
-    none answers now: `symptom unless on () all_down`."""
-    return f"({_count(plan, _SEEN)} unless {_count(plan, 'ENGINE_UP == 1')})"
+    """PromQL that has a value while engines were there within the last hour and none answers now:
+    `symptom unless on () all_down`."""
+    return f"{_recorded(plan)} == 1"
 
 
 def groups(plan: Plan) -> tuple[Group, ...]:
     """Engines down: all at once, or half of them for longer than a restart takes, is a page; a
     ticket is any that stays away. Pages go to whoever the response calls in an incident, at once
-    or after a while. The value is the share that is down."""
-    most = f"({all_down(plan)} * 0 + 1 or {_share(plan, _LOST, HALF_AFTER)} >= 0.5)"
-    some = f"{_share(plan, _AWAY, ONE_AFTER)} unless {most}"
-    rules = [_down(plan, some, 1, Severity.TICKET, _HOLD)]
+    or after a while. The value is the share that is down, which is recorded once: every symptom
+    asks for it."""
+    most = f"{_recorded(plan)} >= 0.5"
+    some = f"{_share(plan, _AWAY, ONE_AFTER)} unless on () {most}"
+    alerts = [_down(plan, some, 1, Severity.TICKET, _HOLD)]
     for tier, after in _called(plan):
-        rules.append(_down(plan, most, tier, Severity.PAGE, max(after, _HOLD)))
-        rules.append(_stalled(plan, tier, after))
-    return (Group(f"inferslo-{plan.service}-causes", _INTERVAL, tuple(rules)),)
+        alerts.append(_down(plan, most, tier, Severity.PAGE, max(after, _HOLD)))
+        alerts.append(_stalled(plan, tier, after))
+    name = f"inferslo-{plan.service}"
+    return (
+        Group(f"{name}-engines", _INTERVAL, (_engines_down(plan),)),
+        Group(f"{name}-causes", _INTERVAL, tuple(alerts)),
+    )
+
+
+def _engines_down(plan: Plan) -> Recording:
+    none_up = f"({_count(plan, _SEEN)} unless {_count(plan, 'ENGINE_UP == 1')})"
+    share = _share(plan, _LOST, HALF_AFTER)
+    labels = {"service": plan.service, "slo": SLO}
+    return Recording(ENGINES_DOWN.name, f"{none_up} * 0 + 1 or {share}", labels)
+
+
+def _recorded(plan: Plan) -> str:
+    return series(ENGINES_DOWN.name, [matcher("service", [plan.service])])
 
 
 def _share(plan: Plan, down: str, after: int) -> str:

@@ -72,8 +72,14 @@ STATE = Series(
     "0 ok; 1 no traffic; 2 no data: nothing answers; 3 signal missing: its source answers without"
     " it, as when it was renamed or needs the probe.",
 )
+ENGINES_DOWN = Series(
+    "inferslo:engines_down:ratio",
+    "One for a service, `slo` is engine: the share of its engines that is down. 1 as soon as none"
+    " answers, else of those that have been away for five minutes. Absent while none is.",
+)
 SERIES = (
     BAD, TOTAL, CLAMPED, OBJECTIVE, BURN_RATE, BUDGET_REMAINING, BUDGET_COVERAGE, INCIDENT, STATE,
+    ENGINES_DOWN,
 )  # fmt: skip
 
 _ACRONYMS = {

@@ -187,7 +187,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How rules are run, seconds. base: the window of the base rates; slice: of a timeslice."""
+    """How rules are run, seconds. base: the window of the base rates, and of a timeslice."""
 
     scrape_interval: int = 15
     interval: int = 30

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from inferslo.exporters import names
-from inferslo.rules.model import Alert, Group
+from inferslo.rules.model import Alert, Group, Recording
 
 DEFAULTS = {
     "engine": "e:8000", "engine_type": "vllm", "version": "0.32.0", "model_name": "qwen3-27b",
@@ -85,11 +85,13 @@ def promtool(
     folder: Path, groups: Iterable[Group], cases: Iterable[Case], every: str = "2m"
 ) -> str:
     """What promtool has to say of the cases; nothing if all hold. every: between evaluations."""
-    rules = {"groups": [_group(group) for group in groups]}
+    each = list(groups)
+    rules = {"groups": [{"name": g.name, "rules": [_rule(rule) for rule in g.rules]} for g in each]}
     (folder / "rules.yaml").write_text(yaml.safe_dump(rules, sort_keys=False))
     tests = {
         "rule_files": ["rules.yaml"],
         "evaluation_interval": every,
+        "group_eval_order": [group.name for group in each],
         "tests": [case.test() for case in cases],
     }
     (folder / "test.yaml").write_text(yaml.safe_dump(tests, sort_keys=False))
@@ -99,14 +101,11 @@ def promtool(
     return "" if run.returncode == 0 else run.stdout + run.stderr
 
 
-def _group(group: Group) -> dict[str, Any]:
-    alerts = [rule for rule in group.rules if isinstance(rule, Alert)]
-    return {"name": group.name, "rules": [_rule(alert) for alert in alerts]}
-
-
-def _rule(alert: Alert) -> dict[str, Any]:
+def _rule(rule: Alert | Recording) -> dict[str, Any]:
+    if isinstance(rule, Recording):
+        return {"record": rule.record, "expr": rule.expr, "labels": dict(rule.labels)}
     # Without annotations, which promtool would fill in at each evaluation.
     return {
-        "alert": alert.alert, "expr": alert.expr, "for": f"{alert.hold}s",
-        "labels": dict(alert.labels),
+        "alert": rule.alert, "expr": rule.expr, "for": f"{rule.hold}s",
+        "labels": dict(rule.labels),
     }  # fmt: skip

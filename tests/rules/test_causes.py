@@ -8,7 +8,8 @@ from plans import objective, plan
 from promcases import Case, promtool
 
 from inferslo.rules import causes
-from inferslo.rules.model import Alert, Group
+from inferslo.rules.model import Alert, Group, Recording
+from inferslo.rules.naming import ENGINES_DOWN
 from inferslo.slo.plan import Plan, Selection
 
 PLAN = plan(objective("ttft"))
@@ -41,7 +42,7 @@ def only(severity: str, tier: str = "1") -> list[Group]:
             tuple(
                 rule
                 for rule in group.rules
-                if isinstance(rule, Alert) and wanted.items() <= rule.labels.items()
+                if isinstance(rule, Recording) or wanted.items() <= rule.labels.items()
             ),
         )
         for group in causes.groups(PLAN)
@@ -170,7 +171,6 @@ def test_stalled_is_no_token_while_somebody_waits(tmp_path: Path) -> None:
     assert promtool(tmp_path, only("page"), cases) == ""
 
 
-def test_all_down_mutes_and_has_no_labels() -> None:
-    expr = causes.all_down(PLAN)
-    assert expr.startswith("(count(")
-    assert " unless count(" in expr
+def test_what_symptoms_are_muted_by_is_one_series() -> None:
+    recorded = f'{ENGINES_DOWN.name}{{service="{PLAN.service}"}}'
+    assert causes.all_down(PLAN) == f"{recorded} == 1"
