@@ -34,7 +34,7 @@ COMMANDS := promtool amtool prometheus-pushgateway gcc
 LIBRARY := libnuma.so.1
 PACKAGES := prometheus prometheus-alertmanager prometheus-pushgateway gcc libc6-dev libnuma1
 
-.PHONY: help up test lint types unit e2e others parts bench docs rules lock system
+.PHONY: help up test lint types unit quick e2e others parts bench docs rules lock system
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -57,15 +57,18 @@ types: $(DEV) ## mypy on the product, pyright on what uses it
 unit: system $(DEV) ## the tests that start no real engine
 	@$(VENV)/bin/pytest -m "not e2e" $(ARGS)
 
+quick: system $(DEV) ## the unit tests of which Python, not promtool, does the work
+	@$(VENV)/bin/pytest -m "not e2e and not promtool" $(ARGS)
+
 e2e: system $(DEV) parts ## the tests against a real vLLM, LiteLLM and Prometheus
 	@$(VENV)/bin/pytest -m e2e $(ARGS)
 
-others: ## unit tests on every other supported Python of this machine
+others: ## quick tests on every other supported Python of this machine
 	@echo "supported Pythons found: $(PYTHONS)"
 	@for python in $(filter-out $(PYTHON),$(PYTHONS)); do \
 	  version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
-	  echo "unit tests on Python $$version"; \
-	  $(MAKE) unit PYTHON="$$python" VENV=".venv-$$version"; \
+	  echo "quick tests on Python $$version"; \
+	  $(MAKE) quick PYTHON="$$python" VENV=".venv-$$version"; \
 	done
 
 parts: $(VLLM) $(LITELLM) ## the real vLLM (CPU) and LiteLLM that the tests watch, in .parts/
