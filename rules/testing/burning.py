@@ -8,7 +8,7 @@ from ...slo.plan import Budgeting, Objective, Severity, When
 from ..naming import BUDGET_EXHAUSTED, BUDGET_REMAINING, INCIDENT, INCIDENT_REPEATS
 from .case import Case, Check, fires, quiet, silent, who
 from .labels import recorded
-from .series import Series, Span, gauge, selector
+from .series import Series, Span, gauge
 from .stage import RATE, Stage, burns, clears_within, fastest, is_at_once, is_whole, pages_within
 from .traffic import Phase
 
@@ -56,8 +56,7 @@ def _pages(stage: Stage, each: Objective, start: int, over: int) -> Iterator[Che
             at = start + stage.even(soon + tier.after + stage.lag)
             yield fires(alert, each.name, at, f"{who(alert)} is told when it goes on")
         yield quiet(alert, each.name, over, f"the page of {who(alert)} resolves")
-    labels = recorded(stage.plan.service, each.name, each.selection)
-    ended = f"sum({selector(INCIDENT.name, labels)})"
+    ended = f"sum({stage.recorded(each, INCIDENT)})"
     yield Check(each.name, "the incident is over, and known to be", ended, over, 0)
 
 

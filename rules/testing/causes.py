@@ -16,7 +16,7 @@ from ..naming import BAD, ENGINE_DOWN, ENGINE_STALLED
 from ..warnings import SLO as WARNINGS
 from .case import Case, Check, fires, quiet, silent, who
 from .labels import labels_of
-from .series import Series, Span, counter, gauge, selector
+from .series import Series, Span, counter, gauge
 from .stage import RATE, Stage, pages_within
 from .traffic import Phase, families_of, series_of
 from .world import identity
@@ -168,8 +168,8 @@ def healthy(stage: Stage, watchdogs: Sequence[Alert]) -> Iterator[Case]:
     told = [each.name for each in stage.objectives] + [ENGINE, WARNINGS]
     checks += [silent(stage.plan, slo, at, "nobody is told while all is well") for slo in told]
     for each in stage.objectives:
-        bad = selector(BAD.name, {"service": stage.plan.service, "slo": each.name})
-        checks.append(Check(each.name, "no failure yet is 0, not unknown", f"sum({bad})", at, 0))
+        bad = f"sum({stage.recorded(each, BAD)})"
+        checks.append(Check(each.name, "no failure yet is 0, not unknown", bad, at, 0))
     yield Case("all is well", stage.step, list(series.values()), checks)
 
 

@@ -22,15 +22,20 @@ def labels_of(family: Family, selection: Selection, **own: str) -> dict[str, str
     """Those of one series of a family that the selection takes. own: go before all others, where
     the family has them or they are the targets'."""
     wanted = [*family.labels, *_TARGET, *(name for name in selection.per if name not in _OURS)]
-    labels = {name: _USUAL.get(name, "") for name in wanted}
+    labels = {name: _usual(name) for name in wanted}
     given = _chosen(selection) | own
     return labels | {n: v for n, v in given.items() if n in family.labels or n not in _OURS}
 
 
 def recorded(service: str, slo: str, selection: Selection) -> dict[str, str]:
     """Those of a series that the rules record."""
-    kept = {name: _chosen(selection).get(name, _USUAL.get(name, "x")) for name in selection.per}
+    kept = {name: _chosen(selection).get(name, _usual(name)) for name in selection.per}
     return {"service": service, "slo": slo, **kept}
+
+
+def _usual(name: str) -> str:
+    """A label of ours that is not set is empty; one of the user's targets has some value."""
+    return _USUAL.get(name, "" if name in _OURS else f"a-{name}")
 
 
 def _chosen(selection: Selection) -> dict[str, str]:

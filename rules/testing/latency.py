@@ -9,8 +9,6 @@ from ...slo.plan import Objective, When
 from ...slo.signals import Shape
 from ..naming import BAD, TOTAL
 from .case import Case, Check, fires
-from .labels import recorded
-from .series import selector
 from .stage import RATE, Stage, is_whole, pages_within
 from .traffic import Phase
 from .world import World
@@ -43,8 +41,7 @@ def _only(stage: Stage, wanted: Callable[[Objective], bool]) -> Stage:
 
 
 def _share(stage: Stage, each: Objective) -> str:
-    labels = recorded(stage.plan.service, each.name, each.selection)
-    bad, total = (f"sum({selector(series.name, labels)})" for series in (BAD, TOTAL))
+    bad, total = (f"sum({stage.recorded(each, series)})" for series in (BAD, TOTAL))
     return f"round({bad} / {total}, 0.001)"
 
 

@@ -8,7 +8,7 @@ from ...slo.plan import Objective, Outage, When
 from ...slo.signals import Needs, Shape
 from ..naming import BAD, NO_DATA, NO_TRAFFIC, SIGNAL_MISSING, STATE, TOTAL, burn_alert
 from .case import Case, Check, fires, silent, who
-from .series import Series, Span, selector
+from .series import Series, Span
 from .stage import RATE, Stage, is_whole, pages_within
 from .traffic import Phase, series_of
 from .world import identity
@@ -44,7 +44,7 @@ def night(stage: Stage) -> Iterator[Case]:
             (evening, "no traffic is no failure, and not unknown"),
         ):
             asked = (after + stage.even(part * stage.base) - step for part in (0.2, 0.6, 1.3))
-            checks += [silent(stage.plan, each.name, at, says) for at in asked]
+            checks += [silent(stage.plan, each.name, at, says, **_only(each)) for at in asked]
         if _counts(each):
             checks.append(
                 _state(stage, each, 1, end - step, "it is known that there is no traffic")
@@ -58,6 +58,13 @@ def night(stage: Stage) -> Iterator[Case]:
         there = identity(stage.selections, [Span(end + step, 1)], step, **scene.own)
         series |= {one.selector: one for one in there}
     yield Case("quiet night", step, list(series.values()), checks)
+
+
+def _only(objective: Objective) -> dict[str, str]:
+    """What must be quiet. The first minutes of a calendar period are all that its budget is of, and
+    one failure may be more than that."""
+    calendar = objective.window.calendar is not None
+    return {"alertname": burn_alert(objective.signal)} if calendar else {}
 
 
 def _least(objective: Objective) -> float:
@@ -74,11 +81,7 @@ def _counts(objective: Objective) -> bool:
 
 
 def _state(stage: Stage, each: Objective, state: int, at: int, says: str) -> Check:
-    return Check(each.name, says, f"max({_recorded(stage, each, STATE.name)})", at, state)
-
-
-def _recorded(stage: Stage, each: Objective, series: str) -> str:
-    return selector(series, {"service": stage.plan.service, "slo": each.name})
+    return Check(each.name, says, f"max({stage.recorded(each, STATE)})", at, state)
 
 
 def trickle(stage: Stage) -> Iterator[Case]:
@@ -144,7 +147,7 @@ def _absent(
         checks.append(silent(stage.plan, each.name, lasts, "it is no failure", alertname=burn))
         for series in (BAD, TOTAL):
             says = f"{series.name} is absent, neither good nor bad"
-            expr = f"count({_recorded(stage, each, series.name)})"
+            expr = f"count({stage.recorded(each, series)})"
             checks.append(Check(each.name, says, expr, lasts, None))
     if checks:
         stage = asked[0][0]

@@ -14,9 +14,10 @@ from ...slo.detection import seconds_to_alert
 from ...slo.plan import Budgeting, Burn, Objective, Plan, Selection, Severity, Tier, When
 from ...slo.signals import Shape
 from ..model import Alert
+from ..naming import Series as Recorded
 from ..naming import burn_alert
 from .case import Case, Check
-from .series import Series, Span
+from .series import Series, Span, selector
 from .traffic import Phase, Scene, series_of
 from .world import World, identity, neighbour
 
@@ -88,6 +89,10 @@ class Stage:
         lasts = max(sum(phase.seconds for phase in traffic(each)) for each in self.objectives)
         yield from identity(self.selections, [Span(lasts, 1)], self.step, **scene.own)
         yield from neighbour(self.plan, lasts, self.step)
+
+    def recorded(self, objective: Objective, what: Recorded) -> str:
+        """A recorded series, whatever its `per` labels."""
+        return selector(what.name, {"service": self.plan.service, "slo": objective.name})
 
     def of(self, objective: Objective, alert: str) -> list[Alert]:
         return [each for each in self.alerts.get(objective.name, ()) if each.alert == alert]

@@ -77,7 +77,7 @@ LONG = (
     rf" / \(sum_over_time\({TOTAL}{OVER} \* 30 >= \d+\)"
 )
 SHORT = rf"sum_over_time\({BAD}{OVER} / \(sum_over_time\({TOTAL}{OVER} > 0\)"
-ALL_DOWN = r" unless on \(\) \(count\(.*"
+ALL_DOWN = r" unless on \(\) inferslo:engines_down:ratio\{[^}]*\} == 1"
 MEAN = r"avg_over_time((\1 / (\3 > 0))[\2:30s])"
 COUNTED = r"(inferslo_requests_total\{[^}]*\})"
 # What each does to the rules, the case that has to see it, and the SLO of which it is told.
