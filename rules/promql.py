@@ -14,7 +14,6 @@ from decimal import Decimal
 from ..exporters.names import (
     BUILD_INFO,
     ENGINE_INFO,
-    ENGINE_UP,
     FAMILIES,
     GATEWAY_UP,
     Family,
@@ -113,8 +112,9 @@ def of_service(vector: str, family: Family, selection: Selection, within: str = 
 
 
 def born_late(family: Family) -> bool:
-    """Whether its series appear only with their first event, which increase() and rate() miss."""
-    return family.feed in (Feed.EVENTS, Feed.GATEWAY, Feed.PROBE) or "outcome" in family.labels
+    """Whether its series appear only with their first event, which increase() and rate() miss.
+    Those of an engine all appear at its start, or with its first request."""
+    return family.feed in (Feed.EVENTS, Feed.GATEWAY)
 
 
 def rate(counter: str, family: Family, window: int) -> str:
@@ -142,8 +142,7 @@ def newborn(counter: str, family: Family, window: int) -> str:
 def _alive(family: Family) -> tuple[str, Sequence[str]]:
     if family.feed is Feed.EVENTS:
         return BUILD_INFO.name, ON_TARGET
-    source = GATEWAY_UP if family.feed is Feed.GATEWAY else ENGINE_UP
-    return source.name, [*ON_TARGET, *source.labels]
+    return GATEWAY_UP.name, [*ON_TARGET, *GATEWAY_UP.labels]
 
 
 def sum_by(per: Sequence[str], vector: str) -> str:

@@ -15,6 +15,7 @@ from inferslo.exporters.names import (
     AGENT_TURNS,
     CLASS_TTFT,
     ENGINE_UP,
+    FALLBACKS,
     GATEWAY_REQUESTS,
     GPU_UTILIZATION,
     REQUESTS,
@@ -127,21 +128,21 @@ def test_what_names_no_model_is_told_by_the_engine_beside_it() -> None:
         assert of_service("x", family, chosen) == "x"
 
 
-@pytest.mark.parametrize("family", [REQUESTS, AGENT_TURNS, GATEWAY_REQUESTS, CLASS_TTFT])
+@pytest.mark.parametrize("family", [AGENT_TURNS, FALLBACKS, GATEWAY_REQUESTS])
 def test_counters_with_open_labels_are_born_late(family: Family) -> None:
     assert born_late(family)
 
 
-def test_a_histogram_of_the_engine_is_there_from_its_start() -> None:
-    assert rate("x", TTFT, 300) == "rate(x[5m])"
+@pytest.mark.parametrize("family", [TTFT, REQUESTS, CLASS_TTFT])
+def test_what_an_engine_counts_is_there_from_its_start(family: Family) -> None:
+    assert rate("x", family, 300) == "rate(x[5m])"
 
 
 def test_a_newborn_counts_only_where_its_source_answered_before() -> None:
-    assert newborn("x", REQUESTS, 300) == (
+    assert newborn("x", GATEWAY_REQUESTS, 300) == (
         "((x unless x offset 5m unless x offset 1h <= x unless x offset 1d <= x)"
-        " and on (job, instance, engine) (inferslo_engine_up offset 5m == 1))"
+        " and on (job, instance, gateway) (inferslo_gateway_up offset 5m == 1))"
     )
-    assert "inferslo_gateway_up offset" in newborn("x", GATEWAY_REQUESTS, 300)
     assert "inferslo_build_info offset" in newborn("x", AGENT_TURNS, 300)
 
 

@@ -19,6 +19,11 @@ def requests(outcome: str) -> str:
     return f'inferslo_requests_total{{{MODEL},outcome="{outcome}",source="engine"}}'
 
 
+def turns(outcome: str) -> str:
+    posted = f'{TARGET},app="shop",model_name="",tenant="",sla_class=""'
+    return f'inferslo_agent_turns_total{{{posted},outcome="{outcome}"}}'
+
+
 def histogram(family: str, part: str, le: str = "", labels: str = MODEL) -> str:
     bound = f',le="{le}"' if le else ""
     return f'inferslo_{family}_seconds_{part}{{{labels},source="engine"{bound}}}'
@@ -118,8 +123,8 @@ def test_a_restart_is_no_burst_of_events(tmp_path: Path) -> None:
 def test_a_counter_that_is_born_with_events_in_it_counts_them(tmp_path: Path) -> None:
     prove(
         tmp_path,
-        plan(objective("availability")),
-        {**alive(40), requests("success"): "0+15x80", requests("error"): "_x30 60x50"},
+        plan(objective("agent_turn_success")),
+        {**alive(40), turns("success"): "0+15x80", turns("timeout"): "_x30 60x50"},
         Said("19m", f"sum({BAD}) * 300", 60),
         Said("30m", f"sum(sum_over_time({BAD}[30m])) * 30 > bool 59", 1),
         Said("30m", f"sum(sum_over_time({BAD}[30m])) * 30 < bool 67", 1),
@@ -127,19 +132,29 @@ def test_a_counter_that_is_born_with_events_in_it_counts_them(tmp_path: Path) ->
     )
 
 
-def test_a_counter_that_comes_back_with_its_engine_is_not_newly_born(tmp_path: Path) -> None:
+def test_counters_that_come_back_with_their_sidecar_are_not_newly_born(tmp_path: Path) -> None:
     prove(
         tmp_path,
-        plan(objective("availability")),
+        plan(objective("agent_turn_success")),
         {
-            **alive(40),
-            f'inferslo_engine_up{{{TARGET},engine="pod-1:8000"}}': "1x20 0x19 1x40",
-            requests("success"): "0+15x20 stale _x19 600+15x40",
-            requests("error"): "5000x20 stale _x19 5000x40",
+            f"inferslo_build_info{{{TARGET}}}": "1x20 stale _x19 1x40",
+            turns("success"): "0+15x20 stale _x19 600+15x40",
+            turns("timeout"): "5000x20 stale _x19 5000x40",
         },
         Said("22m", f"sum({BAD})", 0),
         Said("24m", f"sum({BAD})", 0),
         Said("28m", f"sum({BAD})", 0),
+    )
+
+
+def test_the_outcomes_of_an_engine_come_with_its_first_request(tmp_path: Path) -> None:
+    """One that appears later, as after a gap, has a past that is nobody's news."""
+    prove(
+        tmp_path,
+        plan(objective("availability")),
+        {**alive(40), requests("success"): "0+15x80", requests("aborted"): "_x30 60+1x50"},
+        Said("19m", f"sum({BAD}) * 300 < bool 12", 1),
+        Said("30m", f"sum({BAD}) * 300", 10),
     )
 
 
@@ -377,31 +392,31 @@ def test_a_plan_that_lacks_what_the_signal_needs_is_refused(signal: str) -> None
         slis(objective(signal, threshold=None, query=None), Evaluation())
 
 
-def test_counters_that_were_away_while_their_engine_answered_are_not_born_anew(
+def test_counters_that_were_away_while_their_sidecar_answered_are_not_born_anew(
     tmp_path: Path,
 ) -> None:
     """A page that lacked them for a while shows what was counted in all their lives."""
     prove(
         tmp_path,
-        plan(objective("availability")),
+        plan(objective("agent_turn_success")),
         {
             **alive(200),
-            requests("success"): "5000+10x100 stale _x19 6200+10x79",
-            requests("error"): "5000x100 stale _x19 5000x79",
+            turns("success"): "5000+10x100 stale _x19 6200+10x79",
+            turns("timeout"): "5000x100 stale _x19 5000x79",
         },
         *(Said(at, f"sum({BAD})", 0) for at in ("61m", "63m", "66m", "70m")),
         Said("63m", "max(inferslo:incident:bool)", 0),
     )
 
 
-def test_counters_of_an_engine_that_began_anew_are_born_anew(tmp_path: Path) -> None:
+def test_counters_of_a_sidecar_that_began_anew_are_born_anew(tmp_path: Path) -> None:
     prove(
         tmp_path,
-        plan(objective("availability")),
+        plan(objective("agent_turn_success")),
         {
             **alive(200),
-            requests("success"): "0+10x199",
-            requests("error"): "50x100 stale _x19 6x79",
+            turns("success"): "0+10x199",
+            turns("timeout"): "50x100 stale _x19 6x79",
         },
         Said("61m", f"sum({BAD})", 6 / 300),
     )
