@@ -3,162 +3,159 @@
     .venv/bin/python bench/detection.py [--faults F1 F3 …] [--healthy 1 30 1000] [--days 30]
 
 Simulated services (docs/simulator.md), scraped every minute through the sidecar's own code, go into
-a real Prometheus; the rules of bench/detection.slo.yaml are evaluated there. A fault comes at ten
-o'clock on the third day. Of each: the alerts that name it, how many minutes until the first of
-them fired, and what else fired meanwhile. Of healthy months: pages and tickets.
+a real Prometheus; the rules of bench/detection.slo.yaml are evaluated there, and beside them what
+others would watch the same service with (bench/peers.py). A fault comes at ten o'clock on the
+second day. Of each: the alert that names it and the minutes until it fired, the first page, what
+else fired meanwhile, and how long the others took to say anything at all. Of healthy days: what
+fired.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))
 
+import peers
 import replay
+from simulated import INTERVAL, Healthy
 
-from inferslo.exporters.names import Family
 from inferslo.rules.compile import compile_rules
-from inferslo.rules.formats import write
-from inferslo.rules.model import Format, Group
-from inferslo.sidecar.demo.aggregate import HealthySpans
+from inferslo.rules.model import Group
 from inferslo.sidecar.demo.faults import Fault, catalogue
-from inferslo.sidecar.demo.fleet import Fleet, Scenario
-from inferslo.sidecar.demo.record import Happening, Recorder, backfill, record
+from inferslo.sidecar.demo.fleet import Scenario
+from inferslo.sidecar.demo.record import Happening
 from inferslo.slo.load import load_text
 
-SLO = Path(__file__).with_suffix(".slo.yaml").read_text(encoding="utf-8")
-INTERVAL = 60.0
+PLAN = load_text(Path(__file__).with_suffix(".slo.yaml").read_text(encoding="utf-8"))
 DAY, HOUR = 86400.0, 3600.0
-FAULT_AT = 2 * DAY + 10 * HOUR
+FAULT_AT = DAY + 10 * HOUR
+BEFORE = 1 * HOUR  # looked at too: what fires there is not of the fault
 AFTER = 1 * HOUR  # in which an alert is still taken to be of the fault
-TOGETHER = 6  # faults in one Prometheus
 QUIET = frozenset({"InfersloWatchdog"})
+SETS: Mapping[str, tuple[Group, ...]] = {
+    "ours": tuple(compile_rules(PLAN)),
+    "sloth": peers.sloth(PLAN),
+    "published": peers.published(PLAN.selection),
+}
+RECORDED = (*SETS["ours"], *SETS["sloth"])
+READ = (*RECORDED, *SETS["published"])
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A service of its own: all its series have the label cluster=name."""
+class Found:
+    """What fired by set of rules, in the order of time, and when the fault began and ended."""
 
-    name: str
-    scenario: Scenario
-    fault: Fault | None
-    seconds: float
+    at: float
+    until: float
+    firings: Mapping[str, Sequence[replay.Firing]]
 
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        return compile_rules(load_text(SLO.replace("NAME", self.name)))
+    def before(self, rules: str) -> list[replay.Firing]:
+        return [each for each in self.firings[rules] if each.start < self.at]
 
-    @property
-    def fault_at(self) -> float:
-        return self.scenario.start + FAULT_AT
-
-    @property
-    def fault_until(self) -> float:
-        duration = (self.fault and self.fault.duration) or 0.0
-        return self.fault_at + duration
+    def during(self, rules: str) -> list[replay.Firing]:
+        last = self.until + AFTER
+        return [each for each in self.firings[rules] if self.at <= each.start <= last]
 
 
-def case_of(fault: Fault) -> Case:
-    scenario = Scenario(
-        rate=fault.rate or 30.0, replicas=fault.replicas or 2, per_host=fault.per_host
-    )
-    seconds = FAULT_AT + (fault.duration or HOUR) + AFTER
-    return Case(fault.id.lower(), scenario, fault, math.ceil(seconds / HOUR) * HOUR)
+def scenario_of(fault: Fault) -> Scenario:
+    return Scenario(rate=fault.rate or 30.0, replicas=fault.replicas or 2, per_host=fault.per_host)
 
 
-@lru_cache
-def spans_of(scenario: Scenario) -> HealthySpans:
-    return HealthySpans(scenario, INTERVAL)
+def judge(faults: Iterable[Fault]) -> Iterator[tuple[Fault, Found]]:
+    ordered = sorted(faults, key=lambda fault: repr(scenario_of(fault)))
+    for scenario, alike in groupby(ordered, key=scenario_of):
+        with tempfile.TemporaryDirectory() as folder:
+            healthy = Healthy(scenario, FAULT_AT - HOUR / 4, Path(folder), RECORDED, READ)
+            for fault in alike:
+                with tempfile.TemporaryDirectory() as scratch:
+                    yield fault, _judged(fault, healthy, scenario.start + FAULT_AT, Path(scratch))
 
 
-def simulate(case: Case, folder: Path, tsdb: Path) -> None:
-    rules = write({case.name: case.groups}, Format.PROMETHEUS)
-    fleet = Fleet(case.scenario)
+def _judged(fault: Fault, healthy: Healthy, at: float, scratch: Path) -> Found:
+    until = at + (fault.duration or HOUR)
+    end = until + AFTER
+    tsdb = healthy.branch(scratch, Happening(at, fault), end)
+    return Found(at, until, _firings(tsdb, at - BEFORE, end))
 
-    def is_read(family: Family) -> bool:
-        return family.name in rules
 
-    labels = {
-        replica.instance: {
-            "cluster": case.name,
-            "revision": "canary" if replica.index else "stable",
+def _firings(tsdb: Path, begin: float, end: float) -> dict[str, list[replay.Firing]]:
+    with replay.served(tsdb, tsdb.parent / "prometheus.log") as url:
+        return {
+            name: [
+                each
+                for each in replay.firings(groups, url, begin, end, INTERVAL)
+                if each.alert not in QUIET
+            ]
+            for name, groups in SETS.items()
         }
-        for replica in fleet.replicas
-    } | {"gateway:9108": {"cluster": case.name, "revision": "stable"}}
-    recorder = Recorder(folder / case.name, target_labels=labels, keep=is_read)
-    happenings = [Happening(case.fault_at, case.fault)] if case.fault else []
-    record(
-        fleet, recorder, case.scenario.start + case.seconds, interval=INTERVAL,
-        happenings=happenings, spans=spans_of(case.scenario),
-    )  # fmt: skip
-    backfill(recorder.files, tsdb)
-    for file in recorder.files:
-        file.unlink()
 
 
-def judge(cases: Sequence[Case], *, lead: float) -> dict[str, list[replay.Firing]]:
-    """By case, what fired from `lead` seconds before its fault to its end."""
-    found = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        folder, tsdb = Path(scratch), Path(scratch) / "tsdb"
-        for case in cases:
-            simulate(case, folder, tsdb)
-        start = min(case.scenario.start for case in cases)
-        groups = [group for case in cases for group in case.groups]
-        replay.record(groups, tsdb, start, start + max(case.seconds for case in cases))
-        with replay.served(tsdb, folder / "prometheus.log") as url:
-            for case in cases:
-                begin = case.fault_at - lead if case.fault else case.scenario.start + HOUR
-                end = case.scenario.start + case.seconds
-                firings = replay.firings(case.groups, url, begin, end)
-                found[case.name] = [each for each in firings if each.alert not in QUIET]
-    return found
+HEAD = (
+    "| | fault | named by | tier, severity | after, min | first page, min | side alerts |"
+    " Sloth's shape, min | published thresholds, min |\n|---|---|---|---|---|---|---|---|---|"
+)
+
+HEALTHY_HEAD = (
+    "| requests a minute | engines | days | rules | pages | tickets |\n|---|---|---|---|---|---|"
+)
 
 
-def row(case: Case, firings: Sequence[replay.Firing]) -> str:
-    assert case.fault is not None
-    fault = case.fault
-    before = [f for f in firings if f.start < case.fault_at]
-    during = [f for f in firings if case.fault_at <= f.start <= case.fault_until + AFTER]
-    naming = [f for f in during if f.alert in fault.expect]
-    side = Counter(f.alert for f in during if f.alert not in fault.expect)
-    if naming:
-        first = naming[0]
-        minutes = f"{(first.start - case.fault_at) / 60:.0f}"
-        named = f"{first.alert} | {first.labels['tier']} ({first.labels['severity']}) | {minutes}"
-    else:
-        named = "**missed** | | "
-    pages = sorted({f.alert for f in during if f.pages})
-    return (
-        f"| {fault.id} | {fault.title} | {named} | {', '.join(pages)} |"
-        f" {', '.join(sorted(side))} | {', '.join(sorted({f.alert for f in before}))} |"
-    )
+def row(fault: Fault, found: Found) -> str:
+    during = found.during("ours")
+    named = next((each for each in during if each.alert in fault.expect), None)
+    page = next((each for each in during if each.pages), None)
+    side = Counter(each.alert for each in during if each.alert not in fault.expect)
+    cells = [
+        fault.id,
+        fault.title,
+        named.alert if named else "**missed**",
+        f"{named.labels['tier']}, {named.labels['severity']}" if named else "",
+        _minutes(named, found) if named else "",
+        f"{_minutes(page, found)} ({page.alert})" if page else "",
+        _counted(side),
+        *(_first(found, peer) for peer in ("sloth", "published")),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _first(found: Found, rules: str) -> str:
+    """When a set of rules said anything at all, and what."""
+    first = next(iter(found.during(rules)), None)
+    return f"{_minutes(first, found)} ({first.alert})" if first else "never"
+
+
+def _minutes(firing: replay.Firing, found: Found) -> str:
+    return f"{(firing.start - found.at) / 60:.0f}"
 
 
 def healthy(rates: Sequence[float], days: float) -> Iterator[str]:
-    yield "| requests a minute | engines | days | pages | tickets |"
-    yield "|---|---|---|---|---|"
     for rate in rates:
-        case = Case(f"healthy-{rate:g}", Scenario(rate=rate), None, days * DAY)
-        firings = judge([case], lead=0)[case.name]
-        pages = Counter(f.alert for f in firings if f.pages)
-        tickets = Counter(f.alert for f in firings if not f.pages)
-        yield (
-            f"| {rate:g} | {case.scenario.engines} | {days:g} | {_counted(pages)} |"
-            f" {_counted(tickets)} |"
-        )
+        scenario = Scenario(rate=rate)
+        with tempfile.TemporaryDirectory() as folder:
+            service = Healthy(scenario, days * DAY, Path(folder), RECORDED, READ)
+            found = _firings(service.tsdb, scenario.start + HOUR, service.end)
+        for name, firings in found.items():
+            pages = Counter(each.alert for each in firings if each.pages)
+            tickets = Counter(each.alert for each in firings if not each.pages)
+            yield (
+                f"| {rate:g} | {scenario.engines} | {days:g} | {name} | {_counted(pages)} |"
+                f" {_counted(tickets)} |"
+            )
 
 
 def _counted(alerts: Counter[str]) -> str:
-    return ", ".join(f"{count} {alert}" for alert, count in sorted(alerts.items())) or "none"
+    return ", ".join(
+        f"{count} {alert}" if count > 1 else alert for alert, count in sorted(alerts.items())
+    )
 
 
 def main() -> None:
@@ -167,17 +164,18 @@ def main() -> None:
     parser.add_argument("--healthy", type=float, nargs="*", default=[1, 30, 1000])
     parser.add_argument("--days", type=float, default=30)
     args = parser.parse_args()
+    begun = time.monotonic()
     if args.faults:
-        print("| id | fault | named by | tier | minutes | pages | side alerts | before it |")
-        print("|---|---|---|---|---|---|---|---|")
-    cases = [case_of(catalogue()[id]) for id in args.faults]
-    for at in range(0, len(cases), TOGETHER):
-        batch = cases[at : at + TOGETHER]
-        found = judge(batch, lead=2 * HOUR)
-        for case in batch:
-            print(row(case, found[case.name]), flush=True)
+        print(HEAD)
+    for fault, found in judge(catalogue()[id] for id in args.faults):
+        print(row(fault, found), flush=True)
+        minutes = (time.monotonic() - begun) / 60
+        before = sorted({each.alert for each in found.before("ours")})
+        print(f"{minutes:.1f} min: {fault.id}; before it: {before}", file=sys.stderr, flush=True)
     if args.healthy:
-        print("\n".join(["", *healthy(args.healthy, args.days)]), flush=True)
+        print("\n" + HEALTHY_HEAD)
+    for line in healthy(args.healthy, args.days):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

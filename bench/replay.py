@@ -1,13 +1,15 @@
 """Rules over recorded history, by a real Prometheus: what the recording rules would have recorded,
 and when each alert would have fired.
 
-All rules are range queries at the interval of their group, answered by the server. What recording
+All rules are range queries at the interval of their group, or of the scrapes if that is longer,
+answered by the server. What recording
 rules give is backfilled level by level: a rule that reads a recorded series comes after it.
 (promtool can do the same, but asks for every two hours anew.) `for` is applied here.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -39,7 +41,8 @@ class Firing:
 
     @property
     def pages(self) -> bool:
-        return self.labels.get("severity") == "page"
+        labels = self.labels
+        return labels.get("severity", labels.get("sloth_severity")) in ("page", "critical")
 
 
 @contextmanager
@@ -55,8 +58,13 @@ def served(tsdb: Path, log: Path) -> Iterator[str]:
         yield server.url
 
 
-def record(groups: Sequence[Group], tsdb: Path, start: float, end: float) -> None:
-    """Adds what the recording rules give, to the blocks of a Prometheus that does not run."""
+def record(
+    groups: Sequence[Group], tsdb: Path, start: float, end: float, least: float = 60
+) -> None:
+    """Adds what the recording rules give, to the blocks of a Prometheus that does not run.
+
+    least: seconds between evaluations that bring anything new.
+    """
     for number, level in enumerate(_levels(groups)):
         folder = tsdb.parent / f"level-{number}"
         folder.mkdir()
@@ -65,7 +73,8 @@ def record(groups: Sequence[Group], tsdb: Path, start: float, end: float) -> Non
             with httpx.Client(base_url=url, timeout=1800) as client:
                 for group in level:
                     for rule in group.rules:
-                        for line, at in _recorded(rule, group.interval, client, start, end):
+                        step = max(group.interval, int(least))
+                        for line, at in _recorded(rule, step, client, start, end):
                             block = at // BLOCK
                             if block not in written:
                                 path = folder / f"{block:.0f}.txt"
@@ -74,6 +83,7 @@ def record(groups: Sequence[Group], tsdb: Path, start: float, end: float) -> Non
             for file in written.values():
                 file.write("# EOF\n")
         backfill(sorted(folder.iterdir()), tsdb)
+        shutil.rmtree(folder)
 
 
 def _recorded(
@@ -95,7 +105,7 @@ def _ranges(
     expression: str, step: int, client: httpx.Client, start: float, end: float
 ) -> Iterator[tuple[dict[str, str], list[tuple[float, str]]]]:
     """Series and their values, in pieces that Prometheus answers."""
-    at = start - start % step
+    at = start + -start % step
     while at <= end:
         until = at + _POINTS * step
         asked = {"query": expression, "start": at, "end": min(until, end), "step": step}
@@ -127,14 +137,19 @@ def _reads(group: Group, names: set[str]) -> bool:
     return any(name in rule.expr for rule in group.rules for name in names)
 
 
-def firings(groups: Sequence[Group], url: str, start: float, end: float) -> list[Firing]:
-    """What would have fired from `start` to `end`, in the order of time."""
+def firings(
+    groups: Sequence[Group], url: str, start: float, end: float, least: float = 60
+) -> list[Firing]:
+    """What would have fired from `start` to `end`, in the order of time.
+
+    least: seconds between evaluations that bring anything new.
+    """
     found: list[Firing] = []
     with httpx.Client(base_url=url, timeout=1800) as client:
         for group in groups:
             for rule in group.rules:
                 if isinstance(rule, Alert):
-                    found += _of(rule, group.interval, client, start, end)
+                    found += _of(rule, max(group.interval, int(least)), client, start, end)
     return sorted(found, key=lambda firing: firing.start)
 
 

@@ -142,14 +142,15 @@ def record(
     interval: float = 60.0,
     happenings: Sequence[Happening] = (),
     spans: HealthySpans | None = None,
-    with_probe: bool = True,
+    sidecars: Sidecars | None = None,
 ) -> None:
     """Scrapes all sidecars every `interval` seconds until a simulated time, each scrape a whole
     interval after the one before.
 
     spans: what the healthy time between faults is taken from; None simulates all event by event.
+    sidecars: those of an earlier recording that this one goes on from; None starts new ones.
     """
-    sidecars = Sidecars(fleet, with_probe=with_probe)
+    sidecars = sidecars or Sidecars(fleet)
     with recorder.open():
         while fleet.now < until:
             to = fleet.now + interval
