@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -147,9 +147,9 @@ def ruler(folder: Path, rules: Path) -> Iterator[str]:
         yield url
 
 
-def load_of(url: str, seconds: int) -> Counter[str]:
+def load_of(url: str, seconds: int) -> dict[str, float]:
     """Evaluation seconds a second, by kind of group, averaged over `seconds`."""
-    sums: Counter[str] = Counter()
+    sums: dict[str, float] = defaultdict(float)
     seen: dict[str, str] = {}
     rounds: Counter[str] = Counter()
     deadline = time.monotonic() + seconds
@@ -161,7 +161,7 @@ def load_of(url: str, seconds: int) -> Counter[str]:
                 rounds[name] += 1
                 sums[name] += group["evaluationTime"] / group["interval"]
         time.sleep(2)
-    loads: Counter[str] = Counter()
+    loads: dict[str, float] = defaultdict(float)
     for name, total in sums.items():
         loads[_kind(name)] += total / rounds[name]
     return loads
@@ -171,7 +171,7 @@ def _kind(group: str) -> str:
     return group.rpartition("-")[2] if group.startswith("inferslo") else "sloth-shaped"
 
 
-def measure(groups: Iterable[Group], folder: Path, seconds: int) -> Counter[str]:
+def measure(groups: Iterable[Group], folder: Path, seconds: int) -> dict[str, float]:
     (folder / "rules.yaml").write_text(write({"all": tuple(groups)}, Format.PROMETHEUS))
     with ruler(folder, folder / "rules.yaml") as url:
         answers = lambda: httpx.get(f"{url}/api/v1/rules", timeout=60).status_code == 200  # noqa: E731
