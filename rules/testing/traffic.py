@@ -15,6 +15,7 @@ from ...exporters.names import Family, Outcome
 from ...slo.plan import Budgeting, Objective
 from ...slo.signals import Shape
 from ..naming import BAD, TOTAL
+from ..promql import born_late
 from ..sources import counted, requests
 from .labels import labels_of, recorded
 from .series import Series, Span, counter, gauge
@@ -122,10 +123,12 @@ def _share(phases: Phases, *, bad: bool) -> list[Span]:
     return [Span(phase.seconds, part(phase), phase.reset) for phase in phases]
 
 
-def _failures(phases: Phases) -> list[Span]:
-    """The bad events, in a counter that is born with the first of them."""
+def _failures(phases: Phases, family: Family) -> list[Span]:
+    """The bad events. A counter with open labels is born with the first of them, others are there
+    before; none at all has no counter, so that its absence is tried too."""
     born = next((n for n, phase in enumerate(phases) if phase.bad), len(phases))
-    early = [Span(phase.seconds, None) for phase in phases[:born]]
+    there = born < len(phases) and not born_late(family)
+    early = [Span(phase.seconds, 0.0 if there else None) for phase in phases[:born]]
     return early + _share(phases[born:], bad=True)
 
 
@@ -159,7 +162,8 @@ def _events(of: Callable[[Objective], Family], label: str, good: str, bad: str) 
     def lines(objective: Objective, phases: Phases) -> Iterator[_Line]:
         worst = objective.bad_outcomes[0] if objective.bad_outcomes else bad
         yield _Line(of(objective), _share(phases, bad=False), {label: good})
-        yield _Line(of(objective), _failures(phases), {label: worst}, past=True)
+        failures = _failures(phases, of(objective))
+        yield _Line(of(objective), failures, {label: worst}, past=True)
 
     return lines
 
@@ -169,7 +173,8 @@ def _checks(objective: Objective, phases: Phases) -> Iterator[_Line]:
         passed = {"check": check, "result": "passed"}
         failed = {"check": check, "result": "failed"}
         yield _Line(names.QUALITY_CHECKS, _share(phases, bad=False), passed)
-        yield _Line(names.QUALITY_CHECKS, _failures(phases), failed, past=True)
+        failures = _failures(phases, names.QUALITY_CHECKS)
+        yield _Line(names.QUALITY_CHECKS, failures, failed, past=True)
 
 
 def _latency(objective: Objective, phases: Phases, scene: Scene) -> Iterator[_Line]:
@@ -184,7 +189,8 @@ def _latency(objective: Objective, phases: Phases, scene: Scene) -> Iterator[_Li
     yield _Line(family, seen, part="_count", past=True)
     if scene.gave_up and objective.bad_outcomes:
         gone = {"outcome": objective.bad_outcomes[0]}
-        yield _Line(requests(objective.selection), _failures(phases), gone)
+        counted_apart = requests(objective.selection)
+        yield _Line(counted_apart, _failures(phases, counted_apart), gone)
 
 
 def _tail_ratio(objective: Objective, phases: Phases) -> Iterator[_Line]:
@@ -234,7 +240,7 @@ def _fallback_storm(objective: Objective, phases: Phases) -> Iterator[_Line]:
 def _fallback_rate(_: Objective, phases: Phases) -> Iterator[_Line]:
     """The application falls back by itself: the gateway sees only the others."""
     yield _Line(names.GATEWAY_REQUESTS, _share(phases, bad=False), {"status": "200"})
-    yield _Line(names.FALLBACKS, _failures(phases), past=True)
+    yield _Line(names.FALLBACKS, _failures(phases, names.FALLBACKS), past=True)
 
 
 def _family(family: Family) -> Callable[[Objective], Family]:

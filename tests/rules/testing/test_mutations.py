@@ -102,7 +102,7 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
         all_of(sub(LONG, MEAN), sub(SHORT, MEAN)), "quiet night", "answered",
     ),
     "rate of a sum": (
-        sub(rf"sum\(\(\(\(.*?\) / 300 or rate\({COUNTED}\[5m\]\)\)\)", r"rate(sum(\1)[5m:15s])"),
+        sub(rf"sum\(rate\({COUNTED}\[5m\]\)\)", r"rate(sum(\1)[5m:15s])"),
         "quiet night", "answered",
     ),
     "muted by any engine of the service": (
@@ -117,10 +117,10 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
         sub(rf" or 0 \* sum\({COUNTED}\)", ""), "all is well", "answered",
     ),
     "who gave up is left out": (
-        sub(r"\) \+ \(sum\(\(\(\(.*$", ")"), "clients give up", "first-token",
+        sub(rf"\) \+ \(sum\(rate\({COUNTED}.*$", ")"), "clients give up", "first-token",
     ),
     "no data is no failure": (
-        sub(r"^(sum\(\(\(\(.*)$", r"(\1) or vector(0)"), "no data", "answered",
+        sub(r"^(sum\(rate\(inferslo_requests.*)$", r"(\1) or vector(0)"), "no data", "answered",
     ),
     "a rename is told to nobody": (sub(r" == 3$", " == 4"), "signal missing", "first-token"),
     "a budget may be overspent": (
