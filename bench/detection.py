@@ -62,8 +62,13 @@ class Found:
         return [each for each in self.firings[rules] if each.start < self.at]
 
     def during(self, rules: str) -> list[replay.Firing]:
-        last = self.until + AFTER
-        return [each for each in self.firings[rules] if self.at <= each.start <= last]
+        """What fired on healthy traffic an hour ago as well has found nothing."""
+        last, known = self.until + AFTER, {each.alert for each in self.before(rules)}
+        return [
+            each
+            for each in self.firings[rules]
+            if self.at <= each.start <= last and each.alert not in known
+        ]
 
 
 def scenario_of(fault: Fault) -> Scenario:
