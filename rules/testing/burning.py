@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ...slo.plan import Budgeting, Objective, Severity, When
+from ...slo.plan import Budgeting, Burn, Objective, Severity, When
 from ..naming import BUDGET_EXHAUSTED, BUDGET_REMAINING, INCIDENT, INCIDENT_REPEATS
 from .case import Case, Check, fires, quiet, silent, who
 from .labels import recorded
@@ -28,9 +28,8 @@ def outage(stage: Stage) -> Iterator[Case]:
     over = stage.even(max(_over_after(stage, each, bad) for each in paging))
 
     def traffic(each: Objective) -> Sequence[Phase]:
-        lasts = (
-            stage.base if is_at_once(each) else bad
-        )  # a count stays over its threshold by itself
+        # A count stays over its threshold by itself.
+        lasts = stage.base if is_at_once(each) else bad
         return Phase(start, RATE), Phase(lasts, RATE, 1.0), Phase(over - lasts, RATE)
 
     checks: list[Check] = []
@@ -154,14 +153,20 @@ def _above(thresholds: Sequence[float], objective: Objective) -> float | None:
 
 def _soon(stage: Stage, severity: Severity) -> int:
     """When a burn that has been there from the first sample on is told of, floors reached."""
-    slices = [
-        burn.floor.total
+    filled = [
+        _filled(burn, stage.plan.evaluation.interval, each.budgeting)
         for each in stage.objectives
         for burn in burns(each, severity)
-        if each.budgeting is Budgeting.TIMESLICES
     ]
-    filled = float(max(slices, default=0)) * stage.plan.evaluation.interval
-    return stage.even(max(1.4 * stage.base, filled + stage.base))
+    return stage.even(max([0.4 * stage.base, *filled]) + stage.base)
+
+
+def _filled(burn: Burn, interval: int, budgeting: Budgeting) -> float:
+    """Seconds after which the floor is reached by a share of bad events just over the threshold."""
+    bad, total = float(burn.floor.bad), float(burn.floor.total)
+    if budgeting is Budgeting.TIMESLICES:
+        return max(bad, total) * interval
+    return max(bad / float(burn.threshold), total) / RATE
 
 
 def _burn(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...slo.plan import Objective, Outage, When
+from ...slo.burn import spoilt_slices
+from ...slo.plan import Budgeting, Objective, Outage, When
 from ...slo.signals import Needs, Shape
 from ..naming import BAD, NO_DATA, NO_TRAFFIC, SIGNAL_MISSING, STATE, TOTAL, burn_alert
 from .case import Case, Check, fires, silent, who
@@ -43,6 +44,8 @@ def night(stage: Stage) -> Iterator[Case]:
             (restart, "an engine that restarts is no failure"),
             (evening, "no traffic is no failure, and not unknown"),
         ):
+            if after == failed and not _forgives(stage, each):
+                continue
             asked = (after + stage.even(part * stage.base) - step for part in (0.2, 0.6, 1.3))
             checks += [silent(stage.plan, each.name, at, says, **_only(each)) for at in asked]
         if _counts(each):
@@ -58,6 +61,15 @@ def night(stage: Stage) -> Iterator[Case]:
         there = identity(stage.selections, [Span(end + step, 1)], step, **scene.own)
         series |= {one.selector: one for one in there}
     yield Case("quiet night", step, list(series.values()), checks)
+
+
+def _forgives(stage: Stage, objective: Objective) -> bool:
+    """Whether the floors of the file let one failure pass."""
+    floors = [burn.floor for burn in objective.burns]
+    floors += [objective.outage.floor] if objective.outage else []
+    sliced = objective.budgeting is Budgeting.TIMESLICES
+    least = spoilt_slices(stage.plan.evaluation) if sliced else 1
+    return all(floor.bad > least for floor in floors)
 
 
 def _only(objective: Objective) -> dict[str, str]:

@@ -147,6 +147,14 @@ def test_no_alert_is_tested_without_its_labels() -> None:
     assert 'slo="availability",team="engineering",tier="2",urgency="always"' in text
 
 
+def test_a_file_that_minds_one_failure_is_not_asked_to_be_quiet_about_it() -> None:
+    strict = Outage(Decimal("0.5"), 300, Floor(Decimal(1), Decimal(1)))
+    for outage, quiet in ((strict, False), (objective("ttft").outage, True)):
+        made = small(objective("availability", outage=outage))
+        text = rule_tests(made, compile_rules(made))
+        assert ("one failed request is nobody's page" in text) is quiet
+
+
 def test_objectives_that_read_the_same_series_fail_in_worlds_of_their_own() -> None:
     tight = objective("ttft", name="tight", threshold=Decimal("0.5"))
     loose = objective("ttft", "90", name="loose")
