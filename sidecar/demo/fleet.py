@@ -3,6 +3,7 @@ the faults that are armed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
@@ -23,7 +24,8 @@ GATEWAY = "gateway:4000"
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """rate: requests a minute, mean of the day. replicas: engines; None is as many as the rate
-    needs. per_host: engines that share a sidecar, and a GPU as far as heat goes."""
+    needs: one takes some 600 a minute, and the peak is 1.7 times the mean. per_host: engines that
+    share a sidecar, and a GPU as far as heat goes."""
 
     rate: float = 30.0
     replicas: int | None = None
@@ -34,7 +36,7 @@ class Scenario:
 
     @property
     def engines(self) -> int:
-        return self.replicas or max(min(2, 1 + int(self.rate / 10)), round(self.rate / 500))
+        return self.replicas or max(min(2, 1 + int(self.rate / 10)), math.ceil(self.rate / 250))
 
 
 @dataclass(slots=True)
