@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -35,19 +36,35 @@ from inferslo.sidecar.demo.fleet import Scenario
 from inferslo.sidecar.demo.record import Happening
 from inferslo.slo.load import load_text
 
-PLAN = load_text(Path(__file__).with_suffix(".slo.yaml").read_text(encoding="utf-8"))
+SLO = Path(__file__).with_suffix(".slo.yaml").read_text(encoding="utf-8")
 DAY, HOUR = 86400.0, 3600.0
 FAULT_AT = DAY + 10 * HOUR
 BEFORE = 1 * HOUR  # looked at too: what fires there is not of the fault
 AFTER = 1 * HOUR  # in which an alert is still taken to be of the fault
 QUIET = frozenset({"InfersloWatchdog"})
-SETS: Mapping[str, tuple[Group, ...]] = {
-    "ours": tuple(compile_rules(PLAN)),
-    "sloth": peers.sloth(PLAN),
-    "published": peers.published(PLAN.selection),
-}
-RECORDED = (*SETS["ours"], *SETS["sloth"])
-READ = (*RECORDED, *SETS["published"])
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSets:
+    """The rules that judge a service, by whose they are. recorded: those that record something."""
+
+    alerting: Mapping[str, tuple[Group, ...]]
+    recorded: tuple[Group, ...]
+
+    @property
+    def read(self) -> tuple[Group, ...]:
+        return (*self.recorded, *(group for each in self.alerting.values() for group in each))
+
+
+@cache
+def rules_of(scenario: Scenario) -> RuleSets:
+    """A number of fallbacks in an hour is right for one traffic only: a fifth of the requests a
+    minute, but no less than the file's."""
+    fallbacks = f"threshold: {max(50, scenario.rate / 5):.0f}, over"
+    plan = load_text(SLO.replace("threshold: 50, over", fallbacks))
+    ours, sloth = tuple(compile_rules(plan)), peers.sloth(plan)
+    published = peers.published(plan.selection)
+    return RuleSets({"ours": ours, "sloth": sloth, "published": published}, (*ours, *sloth))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +96,28 @@ def judge(faults: Iterable[Fault]) -> Iterator[tuple[Fault, Found]]:
     ordered = sorted(faults, key=lambda fault: repr(scenario_of(fault)))
     for scenario, alike in groupby(ordered, key=scenario_of):
         with tempfile.TemporaryDirectory() as folder:
-            healthy = Healthy(scenario, FAULT_AT - HOUR / 4, Path(folder), RECORDED, READ)
+            healthy = _healthy(scenario, FAULT_AT - HOUR / 4, Path(folder))
             for fault in alike:
                 with tempfile.TemporaryDirectory() as scratch:
-                    yield fault, _judged(fault, healthy, scenario.start + FAULT_AT, Path(scratch))
+                    yield fault, _judged(fault, healthy, scenario, Path(scratch))
 
 
-def _judged(fault: Fault, healthy: Healthy, at: float, scratch: Path) -> Found:
+def _healthy(scenario: Scenario, seconds: float, folder: Path) -> Healthy:
+    rules = rules_of(scenario)
+    return Healthy(scenario, seconds, folder, rules.recorded, rules.read)
+
+
+def _judged(fault: Fault, healthy: Healthy, scenario: Scenario, scratch: Path) -> Found:
+    at = scenario.start + FAULT_AT
     until = at + (fault.duration or HOUR)
     end = until + AFTER
     tsdb = healthy.branch(scratch, Happening(at, fault), end)
-    return Found(at, until, _firings(tsdb, at - BEFORE, end))
+    return Found(at, until, _firings(rules_of(scenario), tsdb, at - BEFORE, end))
 
 
-def _firings(tsdb: Path, begin: float, end: float) -> dict[str, list[replay.Firing]]:
+def _firings(
+    rules: RuleSets, tsdb: Path, begin: float, end: float
+) -> dict[str, list[replay.Firing]]:
     with replay.served(tsdb, tsdb.parent / "prometheus.log") as url:
         return {
             name: [
@@ -100,7 +125,7 @@ def _firings(tsdb: Path, begin: float, end: float) -> dict[str, list[replay.Firi
                 for each in replay.firings(groups, url, begin, end, INTERVAL)
                 if each.alert not in QUIET
             ]
-            for name, groups in SETS.items()
+            for name, groups in rules.alerting.items()
         }
 
 
@@ -146,8 +171,8 @@ def healthy(rates: Sequence[float], days: float) -> Iterator[str]:
     for rate in rates:
         scenario = Scenario(rate=rate)
         with tempfile.TemporaryDirectory() as folder:
-            service = Healthy(scenario, days * DAY, Path(folder), RECORDED, READ)
-            found = _firings(service.tsdb, scenario.start + HOUR, service.end)
+            service = _healthy(scenario, days * DAY, Path(folder))
+            found = _firings(rules_of(scenario), service.tsdb, scenario.start + HOUR, service.end)
         for name, firings in found.items():
             pages = Counter(each.alert for each in firings if each.pages)
             tickets = Counter(each.alert for each in firings if not each.pages)
