@@ -14,6 +14,7 @@ from decimal import Decimal
 from ..exporters.names import (
     BUILD_INFO,
     ENGINE_INFO,
+    ENGINE_UP,
     FAMILIES,
     GATEWAY_UP,
     Family,
@@ -142,7 +143,8 @@ def newborn(counter: str, family: Family, window: int) -> str:
 def _alive(family: Family) -> tuple[str, Sequence[str]]:
     if family.feed is Feed.EVENTS:
         return BUILD_INFO.name, ON_TARGET
-    return GATEWAY_UP.name, [*ON_TARGET, *GATEWAY_UP.labels]
+    source = GATEWAY_UP if family.feed is Feed.GATEWAY else ENGINE_UP
+    return source.name, [*ON_TARGET, *source.labels]
 
 
 def sum_by(per: Sequence[str], vector: str) -> str:

@@ -144,6 +144,7 @@ def test_a_newborn_counts_only_where_its_source_answered_before() -> None:
         " and on (job, instance, gateway) (inferslo_gateway_up offset 5m == 1))"
     )
     assert "inferslo_build_info offset" in newborn("x", AGENT_TURNS, 300)
+    assert "inferslo_engine_up offset" in newborn("x", ALLOCATOR_OOMS, 300)
 
 
 def test_a_sum_by_nothing_is_a_sum() -> None:
