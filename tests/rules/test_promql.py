@@ -13,6 +13,7 @@ from promtool import promtool
 
 from inferslo.exporters.names import (
     AGENT_TURNS,
+    ALLOCATOR_OOMS,
     CLASS_TTFT,
     ENGINE_UP,
     FALLBACKS,
