@@ -30,9 +30,9 @@ LITELLM := .parts/litellm/.ready-$(call hash,requirements/litellm.txt)
 
 # What the tests start or compile with, and the library that vLLM's CPU kernels load; the Debian
 # packages that have it all.
-COMMANDS := promtool amtool prometheus-pushgateway gcc
+COMMANDS := promtool amtool vmalert prometheus-pushgateway gcc
 LIBRARY := libnuma.so.1
-PACKAGES := prometheus prometheus-alertmanager prometheus-pushgateway gcc libc6-dev libnuma1
+PACKAGES := prometheus prometheus-alertmanager victoria-metrics prometheus-pushgateway gcc libc6-dev libnuma1
 
 .PHONY: help up test lint types unit quick e2e others parts bench docs rules lock system
 

@@ -32,7 +32,7 @@ sys.path.append(str(ROOT / "tests"))  # real servers are started there as here
 sys.path.append(str(ROOT / "bench"))
 
 import sloth_shape  # noqa: E402
-from e2e.processes import Server, free_port, wait_until  # noqa: E402
+from e2e.processes import Server, free_port  # noqa: E402
 from plans import objective, plan  # noqa: E402
 
 from inferslo.exporters.names import E2E, ENGINE_INFO, ENGINE_UP, REQUESTS, TPOT, TTFT  # noqa: E402
@@ -174,8 +174,6 @@ def _kind(group: str) -> str:
 def measure(groups: Iterable[Group], folder: Path, seconds: int) -> dict[str, float]:
     (folder / "rules.yaml").write_text(write({"all": tuple(groups)}, Format.PROMETHEUS))
     with ruler(folder, folder / "rules.yaml") as url:
-        answers = lambda: httpx.get(f"{url}/api/v1/rules", timeout=60).status_code == 200  # noqa: E731
-        wait_until("the rules", answers, 60)
         return load_of(url, seconds)
 
 

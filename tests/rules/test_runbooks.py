@@ -107,8 +107,9 @@ def test_every_command_of_ours_in_them_exists() -> None:
     assert called <= commands.keys()
 
 
-@pytest.mark.skipif(not VLLM, reason="no vLLM under .parts: make parts")
+@pytest.mark.e2e  # reads the real vLLM's source
 def test_every_flag_of_the_engine_in_them_is_vllms() -> None:
+    assert VLLM, "no vLLM under .parts: make parts"
     sources = [
         VLLM[0] / "engine" / "arg_utils.py",
         VLLM[0] / "entrypoints" / "launchers" / "cli_args.py",
