@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..slo.plan import Objective, Plan, Severity, Tier, When
 from ..slo.quantities import format_duration, format_percent
 from ..slo.signals import Needs, Shape
-from . import advice, carried
+from . import advice, carried, period
 from .causes import all_down
 from .conditions import Conditions
 from .model import Alert
@@ -115,6 +115,7 @@ class _Alerts:
             yield self._burn(tier, Severity.TICKET, self._muted(" or ".join(slow)), summary)
         if When.BUDGET_EXHAUSTED in tier.when:
             spent = f"{conditions.recorded(BUDGET_REMAINING)} <= 0"
+            spent += f" and {period.failures(conditions)} >= {self._objective.chance:f}"
             summary = f"{self._about}: error budget spent, {_RATIO} left, {self._promise}"
             yield self._alert(BUDGET_EXHAUSTED.name, spent, tier, summary, advice.REVIEW)
         if When.REPEATED in tier.when and conditions.paging():

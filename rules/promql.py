@@ -9,6 +9,7 @@ with open labels are born late, with their first event already in them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from ..exporters.names import (
@@ -103,13 +104,25 @@ def _matchers(family: Family, selection: Selection) -> list[str]:
 
 def of_service(vector: str, family: Family, selection: Selection, within: str = "1h") -> str:
     """Keeps of a vector what stands beside an engine of the service, where the family itself does
-    not say whose it is. Engines of the last hour count: one that is down does not tell its name."""
+    not say whose it is."""
     named = [label for label, _ in selection.match if label in ENGINE_INFO.labels]
     if all(label in family.labels for label in named) or family.feed is Feed.EVENTS:
         return vector
     on = [*ON_TARGET, "engine"] if "engine" in family.labels else ON_TARGET
+    return f"({beside(vector, selection, on, within)})"
+
+
+def beside(vector: str, selection: Selection, on: Sequence[str], within: str = "1h") -> str:
+    """Keeps of a vector what shares these labels with an engine of the service. Engines of the last
+    hour (`within`) count: one that is down does not tell its name."""
     engines = f"last_over_time({select(ENGINE_INFO, selection)}[{within}])"
-    return f"({vector} and on ({', '.join(on)}) {engines})"
+    return f"{vector} and on ({', '.join(on)}) {engines}"
+
+
+def any_model(selection: Selection) -> Selection:
+    """Whatever model, told apart by targets alone: a gateway's names of models are its own."""
+    targets = tuple(each for each in selection.match if each[0] not in ENGINE_INFO.labels)
+    return replace(selection, match=targets)
 
 
 def born_late(family: Family) -> bool:

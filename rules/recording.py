@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..slo.plan import Calendar, Objective, Plan, Window
+from ..slo.plan import Objective, Plan
 from ..slo.quantities import format_duration
+from . import period
 from .conditions import Conditions
 from .model import Recording
 from .naming import (
@@ -79,60 +80,12 @@ def _state(conditions: Conditions) -> str:
 
 def budget(plan: Plan, objective: Objective) -> Iterator[Recording]:
     """What is asked of the whole period."""
-    conditions, window = Conditions(plan, objective), objective.window
-    covered = _coverage(conditions, window)
-    used = _period_ratio(conditions, window)
+    conditions = Conditions(plan, objective)
+    covered = period.coverage(conditions)
+    used = period.ratio(conditions)
     left = f"1 - {used} / {objective.budget:f} and {covered} >= {objective.min_coverage:f}"
     yield _recording(BUDGET_REMAINING, left, plan, objective)
     yield _recording(BUDGET_COVERAGE, covered, plan, objective)
-
-
-def _period_ratio(conditions: Conditions, window: Window) -> str:
-    if window.calendar is None:
-        return conditions.ratio(window.seconds)
-    return conditions.ratio_of(lambda selector: _in_period("sum", selector, conditions, window))
-
-
-def _coverage(conditions: Conditions, window: Window) -> str:
-    total, evaluation = conditions.recorded(TOTAL), conditions.plan.evaluation
-    if window.calendar is None:
-        count = conditions.one(
-            f"count_over_time({total}[{format_duration(window.seconds)}])", "min"
-        )
-        share = f"{count} * {evaluation.interval} / {window.seconds}"
-    else:
-        count = conditions.one(_in_period("count", total, conditions, window), "min")
-        passed = f"clamp_min({_PASSED[window.calendar]}, {evaluation.base})"
-        share = f"{count} * {evaluation.base} / on () group_left () {passed}"
-    return f"clamp_max({share}, 1)"
-
-
-def _in_period(what: str, selector: str, conditions: Conditions, window: Window) -> str:
-    """Over the calendar period so far, in steps of the base window, which rates tile without a
-    gap. Each sample is labelled with the number of its period; those of the period that it is now
-    are taken. (`@ end()` would do, but costs a sample for each step, whether there are data.)"""
-    calendar = window.calendar or Calendar.MONTH
-    step = format_duration(conditions.plan.evaluation.base)
-    then, now = (
-        f'count_values("{_PERIOD}", {_NUMBER[calendar].format(time)})'
-        for time in (f"max(timestamp({selector}))", "vector(time())")
-    )
-    labelled = f"{selector} * on () group_left ({_PERIOD}) {then}"
-    of_all = f"{what}_over_time(({labelled})[{_LONGEST[calendar]}:{step}])"
-    return f"sum without ({_PERIOD}) ({of_all} and on ({_PERIOD}) {now})"
-
-
-_PERIOD = "calendar_period"
-# Weeks begin on Monday, four days after the epoch. UTC.
-_NUMBER = {
-    Calendar.MONTH: "month({})",
-    Calendar.WEEK: "floor(({} - 345600) / 604800)",
-}
-_LONGEST = {Calendar.MONTH: "31d", Calendar.WEEK: "7d"}
-_PASSED = {
-    Calendar.MONTH: "(day_of_month() - 1) * 86400 + hour() * 3600 + minute() * 60",
-    Calendar.WEEK: "(vector(time()) - 345600) % 604800",
-}
 
 
 def _recording(

@@ -22,8 +22,8 @@ from ..exporters.names import (
 from ..slo.plan import Budgeting, Evaluation, Objective
 from ..slo.quantities import format_duration
 from ..slo.signals import Shape
-from .promql import aggregate, matcher, or_zero, quoted, rate, select, sum_by
-from .sources import any_model, bucket, counted, requests, seen
+from .promql import aggregate, any_model, matcher, or_zero, quoted, rate, select, sum_by
+from .sources import bucket, counted, requests, seen
 from .values import VALUES, fallbacks
 
 

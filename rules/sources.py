@@ -4,7 +4,6 @@ is no traffic, that nothing answers, and that the source answers without the sig
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from ..exporters.names import (
@@ -65,12 +64,6 @@ NOT_SELF = 'scope!="self"'  # the sidecar's own container is none of the service
 def classed(selection: Selection) -> bool:
     """Whether only the probe, which tells classes and lengths apart, can say what is asked."""
     return selection.sla_class is not None or bool(selection.prompts)
-
-
-def any_model(selection: Selection) -> Selection:
-    """A gateway's names of models are its own: what it counts is told apart by targets alone."""
-    match = tuple(each for each in selection.match if each[0] != "model_name")
-    return replace(selection, match=match)
 
 
 def counted(objective: Objective) -> Family:

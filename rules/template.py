@@ -9,14 +9,13 @@ within the window, with its first event already in it.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 
 from ..exporters import names
 from ..exporters.names import ENGINE_INFO, Family
 from ..slo.plan import Selection
 from ..slo.quantities import parse_whole_seconds
-from .promql import ON_TARGET, newborn, select
+from .promql import ON_TARGET, any_model, beside, newborn, select
 
 ON_ENGINE = (*ON_TARGET, "engine")
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -39,13 +38,11 @@ def of_engines(
     expr: str, text: str, selection: Selection, on: tuple[str, ...], within: str = "1h"
 ) -> str:
     """Keeps of an expression what stands beside an engine of the service, if the families of its
-    text do not say themselves whose they are. Engines of the last hour (`within`) count: one that
-    is down does not tell its name."""
+    text do not say themselves whose they are."""
     named = {label for label, _ in selection.match if label in ENGINE_INFO.labels}
     if not named or any(named <= set(family.labels) for family in own_families(text)):
         return expr
-    engines = f"last_over_time({select(ENGINE_INFO, selection)}[{within}])"
-    return f"({expr}) and on ({', '.join(on)}) {engines}"
+    return beside(f"({expr})", selection, on, within)
 
 
 def own_families(text: str) -> list[Family]:
@@ -70,13 +67,8 @@ def _series(selection: Selection, found: re.Match[str]) -> str:
     if not found["word"]:
         return found[0]  # a string
     own = [found["own"]] if found["own"] else []
-    whose = _any_model(selection) if found["any"] else selection
+    whose = any_model(selection) if found["any"] else selection
     return select(_family(found["word"]), whose, *own, part=found["part"] or "")
-
-
-def _any_model(selection: Selection) -> Selection:
-    targets = tuple(each for each in selection.match if each[0] not in ENGINE_INFO.labels)
-    return replace(selection, match=targets)
 
 
 def _family(word: str) -> Family:

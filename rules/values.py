@@ -26,8 +26,8 @@ from ..exporters.names import (
 )
 from ..slo.plan import Evaluation, Objective, Selection
 from ..slo.quantities import format_duration
-from .promql import aggregate, newborn, of_service, ratio, select, sum_by
-from .sources import NOT_SELF, any_model
+from .promql import aggregate, any_model, newborn, of_service, ratio, select, sum_by
+from .sources import NOT_SELF
 
 # Of fewer requests a P95 is the slowest one, and a spread is chance.
 LEAST_REQUESTS = 20

@@ -17,7 +17,8 @@ from ..slo.errors import SpecError, closest
 from ..slo.plan import Plan, PromptRange, Severity
 from . import carried
 from .model import Alert, Group
-from .promql import ON_TARGET, matcher
+from .naming import INCIDENT
+from .promql import ON_TARGET, matcher, series
 from .template import ON_ENGINE, expand, of_engines
 
 SLO = "early-warning"  # the label `slo` of all of them
@@ -123,13 +124,11 @@ def _alert(plan: Plan, warning: EarlyWarning) -> Alert:
 def _filled(plan: Plan, warning: EarlyWarning) -> str:
     """In one pass: a value may hold another's word."""
     words = _words(plan, warning)
-    if not words:
-        return warning.expr
     return re.sub("|".join(words), lambda word: words[word[0]], warning.expr)
 
 
 def _words(plan: Plan, warning: EarlyWarning) -> dict[str, str]:
-    words = {}
+    words = {"INCIDENT": series(INCIDENT.name, [matcher("service", [plan.service])])}
     if (number := threshold(plan, warning)) is not None:
         words["THRESHOLD"] = f"{number:f}"
     if plan.canary is not None:

@@ -184,6 +184,14 @@ class Objective:
     min_coverage: Decimal = Decimal("0.5")  # no budget is claimed below it
     expect_traffic: bool = False  # no traffic is itself worth a ticket
 
+    @property
+    def chance(self) -> Decimal:
+        """Fewer bad events than this may be chance, however small the budget: the floor of the
+        condition that looks back longest."""
+        floors = [(burn.long, burn.floor.bad) for burn in self.burns]
+        floors += [(self.outage.window, self.outage.floor.bad)] if self.outage else []
+        return max(floors)[1] if floors else Decimal(0)
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:

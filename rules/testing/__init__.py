@@ -43,7 +43,7 @@ def cases_of(plan: Plan, groups: Sequence[Group]) -> list[Case]:
         latency.spellings, latency.gave_up,
     )  # fmt: skip
     cases = [case for stage in all_ for story in each_world for case in story(stage)]
-    for of_all in (burning.reviews, quietness.missing, quietness.unknown):
+    for of_all in (burning.spent, burning.repeats, quietness.missing, quietness.unknown):
         cases += of_all(all_)
     cases += causes.engines(all_[0])
     cases += causes.healthy(all_[0], [each for each in alerts if each.alert == WATCHDOG.name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ...slo.plan import Budgeting, Burn, Objective, Severity, When
-from ..naming import BUDGET_EXHAUSTED, BUDGET_REMAINING, INCIDENT, INCIDENT_REPEATS
+from ..naming import BAD, BUDGET_EXHAUSTED, BUDGET_REMAINING, INCIDENT, INCIDENT_REPEATS
 from .case import Case, Check, fires, quiet, silent, who
 from .labels import recorded
 from .series import Series, Span, gauge
@@ -183,31 +183,56 @@ def _burn(
         )
 
 
-def reviews(stages: Sequence[Stage]) -> Iterator[Case]:
-    """A budget of which nothing is left, and incidents that repeat. Budget and incidents are fed in
-    as recorded: promtool has no memory for a period of days."""
+def spent(stages: Sequence[Stage]) -> Iterator[Case]:
+    """A budget of which nothing is left, fed in as recorded, and so are its failures: promtool has
+    no memory for a period of days."""
     checks: list[Check] = []
-    series: list[Series] = []
+    fed: list[Series] = []
+    for stage in stages:
+        part, few = _part(stage), 2 * _part(stage)
+        # A calendar period is read in steps of the base window.
+        many = few + stage.even(stage.base + 2 * stage.lag)
+        for each in stage.objectives:
+            labels = _recorded(stage, each)
+            left = [Span(part, 0.01), Span(many - part, -0.01)]
+            fed.append(gauge(BUDGET_REMAINING.name, labels, left, stage.step))
+            failed = [Span(few, 0), Span(many - few, float(each.chance))]
+            fed.append(gauge(BAD.name, labels, failed, stage.step))
+            for alert in stage.of(each, BUDGET_EXHAUSTED.name):
+                for until, says in ((part, "some budget is left"), (few, "few have failed")):
+                    says = f"{who(alert)} is not told while {says}"
+                    checks.append(quiet(alert, each.name, until - stage.step, says))
+                says = f"{who(alert)} is told of no budget"
+                checks.append(fires(alert, each.name, many - stage.step, says))
+    if checks:
+        yield Case("budget", stages[0].step, fed, checks)
+
+
+def repeats(stages: Sequence[Stage]) -> Iterator[Case]:
+    """Incidents that repeat, fed in as recorded."""
+    checks: list[Check] = []
+    fed: list[Series] = []
     for stage in stages:
         for each in stage.objectives:
-            checks += _spent(stage, each)
+            if each.outage is None:
+                continue
             checks += _repeated(stage, each)
-            series += _fed(stage, each)
+            ups = [Span(_part(stage), value) for _ in range(_times(each)) for value in (0, 1)]
+            fed.append(gauge(INCIDENT.name, _recorded(stage, each), ups, stage.step))
     if checks:
-        yield Case("budget and incidents", stages[0].step, series, checks)
+        yield Case("incidents", stages[0].step, fed, checks)
 
 
-def _half(stage: Stage) -> int:
-    return stage.even(2 * stage.lag)
-
-
-def _fed(stage: Stage, each: Objective) -> Iterator[Series]:
-    labels, half = recorded(stage.plan.service, each.name, each.selection), _half(stage)
-    left = [Span(half, 0.01), Span(_repeats_after(stage, each) + half, -0.01)]
-    yield gauge(BUDGET_REMAINING.name, labels, left, stage.step)
-    if each.outage is not None:
-        incidents = [Span(half, value) for _ in range(_times(each)) for value in (0, 1)]
-        yield gauge(INCIDENT.name, labels, incidents, stage.step)
+def _repeated(stage: Stage, each: Objective) -> Iterator[Check]:
+    tiers = {str(tier.tier): tier for tier in each.response}
+    part = _part(stage)
+    for alert in stage.of(each, INCIDENT_REPEATS.name):
+        times = tiers[alert.labels["tier"]].times
+        start = (2 * times - 1) * part
+        yield fires(alert, each.name, start + part - stage.step, f"{who(alert)}: {times} incidents")
+        if times > 1:
+            says = f"{who(alert)} is not told of {times - 1}"
+            yield quiet(alert, each.name, start - stage.step, says)
 
 
 def _times(objective: Objective) -> int:
@@ -215,25 +240,9 @@ def _times(objective: Objective) -> int:
     return max(told, default=1)
 
 
-def _repeats_after(stage: Stage, each: Objective) -> int:
-    return (2 * _times(each) - 1) * _half(stage)
+def _part(stage: Stage) -> int:
+    return stage.even(2 * stage.lag)
 
 
-def _spent(stage: Stage, each: Objective) -> Iterator[Check]:
-    half = _half(stage)
-    for alert in stage.of(each, BUDGET_EXHAUSTED.name):
-        says = f"{who(alert)} is not told while some budget is left"
-        yield quiet(alert, each.name, half - stage.step, says)
-        yield fires(alert, each.name, 2 * half - stage.step, f"{who(alert)} is told of no budget")
-
-
-def _repeated(stage: Stage, each: Objective) -> Iterator[Check]:
-    tiers = {str(tier.tier): tier for tier in each.response}
-    half = _half(stage)
-    for alert in stage.of(each, INCIDENT_REPEATS.name):
-        times = tiers[alert.labels["tier"]].times
-        start = (2 * times - 1) * half
-        yield fires(alert, each.name, start + half - stage.step, f"{who(alert)}: {times} incidents")
-        if times > 1:
-            says = f"{who(alert)} is not told of {times - 1}"
-            yield quiet(alert, each.name, start - stage.step, says)
+def _recorded(stage: Stage, each: Objective) -> dict[str, str]:
+    return recorded(stage.plan.service, each.name, each.selection)

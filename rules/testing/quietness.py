@@ -47,7 +47,7 @@ def night(stage: Stage) -> Iterator[Case]:
             if after == failed and not _forgives(stage, each):
                 continue
             asked = (after + stage.even(part * stage.base) - step for part in (0.2, 0.6, 1.3))
-            checks += [silent(stage.plan, each.name, at, says, **_only(each)) for at in asked]
+            checks += [silent(stage.plan, each.name, at, says) for at in asked]
         if _counts(each):
             checks.append(
                 _state(stage, each, 1, end - step, "it is known that there is no traffic")
@@ -70,13 +70,6 @@ def _forgives(stage: Stage, objective: Objective) -> bool:
     sliced = objective.budgeting is Budgeting.TIMESLICES
     least = spoilt_slices(stage.plan.evaluation) if sliced else 1
     return all(floor.bad > least for floor in floors)
-
-
-def _only(objective: Objective) -> dict[str, str]:
-    """What must be quiet. The first minutes of a calendar period are all that its budget is of, and
-    one failure may be more than that."""
-    calendar = objective.window.calendar is not None
-    return {"alertname": burn_alert(objective.signal)} if calendar else {}
 
 
 def _least(objective: Objective) -> float:

@@ -56,9 +56,13 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
         "clients give up": Reason(
             silent="requests that gave up are not counted as late, and no histogram has them"
         ),
-        "budget and incidents": Reason(
-            silent="the alert does not read the recorded budget or incidents",
-            noisy="the threshold of the alert was changed",
+        "budget": Reason(
+            silent="the alert does not read the recorded budget",
+            noisy="the threshold of the alert was changed, or the floor of failures is gone",
+        ),
+        "incidents": Reason(
+            silent="the alert does not read the recorded incidents",
+            noisy="the number of incidents was changed",
         ),
         "signal missing": Reason(
             silent="a signal that is missing counts as something else",

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import MATCH, chat_plan, objective, plan
+from plans import DAY, MATCH, chat_plan, objective, plan
 from promtool import MODEL, TARGET, Said, alive, firing, prove
 
 from inferslo.rules.alerts import patient, urgent
 from inferslo.rules.compile import compile_rules
 from inferslo.rules.conditions import Conditions
 from inferslo.rules.model import Alert
-from inferslo.slo.plan import Outage, Tier, Urgency, When
+from inferslo.slo.plan import Calendar, Outage, Tier, Urgency, When, Window
 
 AVAILABILITY, TTFT = "InfersloAvailabilityBurn", "InfersloTTFTBurn"
 SHARE = "{{ $value | humanizePercentage }}"
@@ -167,6 +167,25 @@ def test_no_budget_is_claimed_below_its_coverage(tmp_path: Path) -> None:
         Said("100m", firing("InfersloBudgetExhausted"), None),
         Said("100m", "sum(inferslo:budget_remaining:ratio)", None),
         Said("100m", "sum(inferslo:budget_coverage:ratio) < bool 0.01", 1),
+    )
+
+
+@pytest.mark.parametrize("window", [Window(30 * DAY), Window(30 * DAY, Calendar.MONTH)])
+def test_a_budget_that_a_failure_or_two_have_spent_is_chance(
+    tmp_path: Path, window: Window
+) -> None:
+    """Two of forty requests, the first of the period; later ten, which are no chance."""
+    prove(
+        tmp_path,
+        plan(objective("availability", min_coverage=Decimal(0), window=window)),
+        {
+            **alive(180),
+            requests("success"): "0x9 0+1x170",
+            requests("error"): "0x29 2x90 12x60",
+        },
+        Said("40m", "sum(inferslo:budget_remaining:ratio) < bool 0", 1),
+        Said("50m", firing("InfersloBudgetExhausted"), None),
+        Said("85m", firing("InfersloBudgetExhausted", 3, "ticket"), 1),
     )
 
 

@@ -137,6 +137,10 @@ def test_numbers_and_names_are_those_of_the_file() -> None:
     )
 
 
+def test_no_template_of_alertmanager_is_left_in_them() -> None:
+    assert [name for name, page in PAGES.items() if "{{" in page] == []
+
+
 def test_no_match_leaves_no_braces() -> None:
     everywhere = plan(objective("ttft"), selection=type(MATCH)())
     assert "'inferslo_requests_waiting'" in runbooks.pages(everywhere)["InfersloQueueGrowing.md"]

@@ -55,10 +55,10 @@ def test_a_rule_that_was_changed_is_told_with_the_slo_the_reason_and_what_to_do(
     assert finding == Finding(
         file="rules.test.yaml",
         about="turns",
-        problem="case “budget and incidents”, after 4m45s: tier 3 is told of no budget",
+        problem="case “budget”, after 12m15s: tier 3 is told of no budget",
         expected="1",
         got="nothing",
-        likely="the alert does not read the recorded budget or incidents",
+        likely="the alert does not read the recorded budget",
         do=finding.do,
     )
     assert "inferslo build" in finding.do

@@ -124,9 +124,12 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
     ),
     "a rename is told to nobody": (sub(r" == 3$", " == 4"), "signal missing", "first-token"),
     "a budget may be overspent": (
-        sub(r"(budget_remaining:ratio.*) <= 0$", r"\1 <= -1"), "budget and incidents", "answered",
+        sub(r"(budget_remaining:ratio.*) <= 0 and", r"\1 <= -1 and"), "budget", "answered",
     ),
-    "incidents do not repeat": (sub("^resets", "0 * resets"), "budget and incidents", "answered"),
+    "a failure or two spend a budget": (
+        sub(r"(budget_remaining:ratio.* <= 0) and .*$", r"\1"), "budget", "answered",
+    ),
+    "incidents do not repeat": (sub("^resets", "0 * resets"), "incidents", "answered"),
 }  # fmt: skip
 
 

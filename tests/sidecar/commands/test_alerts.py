@@ -18,7 +18,7 @@ from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.sidecar.cli import main
 
 CONFIG = "{route: {receiver: unclaimed}, receivers: [{name: unclaimed}]}"
-NOW = datetime.now(UTC).replace(microsecond=0)
+BEGUN = datetime.now(UTC).replace(microsecond=0)  # well before an alert is posted
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def report(slo: str, tier: str, minutes_ago: int = 1, summary: str = "") -> Repo
     return Report(
         labels | {"severity": "page"},
         {"summary": summary} if summary else {},
-        starts_at=NOW - timedelta(minutes=minutes_ago),
-        ends_at=NOW + timedelta(minutes=30),
+        starts_at=BEGUN - timedelta(minutes=minutes_ago),
+        ends_at=datetime.now(UTC) + timedelta(minutes=30),
     )
 
 
@@ -67,13 +67,13 @@ def test_alerts_are_listed_by_tier_and_age(
         report("slow", "2"),
         report("young", "1", 1, "the answer takes\nlong\x1b[31m"),
         report("old", "1", 9),
-        Report({"alertname": "Other"}, starts_at=NOW),
+        Report({"alertname": "Other"}, starts_at=BEGUN),
     ])  # fmt: skip
     assert run(url, "alerts") == 0
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split()[4:] == ["SERVICE", "SLO", "ALERT", "SUMMARY"]
     assert [row.split()[0] for row in rows] == ["1", "1", "2", "-"]
-    since = f"{NOW - timedelta(minutes=9):%Y-%m-%d %H:%M}Z"
+    since = f"{BEGUN - timedelta(minutes=9):%Y-%m-%d %H:%M}Z"
     assert rows[0].split(maxsplit=4)[2:4] == since.split()
     assert "old" in rows[0]
     assert rows[1].endswith("the answer takes\\nlong\\x1b[31m")
@@ -87,7 +87,7 @@ def test_alerts_of_which_the_matchers_hold(
     assert run(url, "alerts", "slo=~a|b", "tier!=2", "--json") == 0
     [found] = json.loads(capsys.readouterr().out)
     assert (found["labels"]["slo"], found["receivers"]) == ("a", ["unclaimed"])
-    assert datetime.fromisoformat(found["starts_at"]) == NOW - timedelta(minutes=1)
+    assert datetime.fromisoformat(found["starts_at"]) == BEGUN - timedelta(minutes=1)
 
 
 def test_no_alert_is_said_in_words_and_in_json(
