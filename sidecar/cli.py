@@ -24,6 +24,7 @@ from .commands.alerts import alerts, silence_app
 from .commands.build import build
 from .commands.catalogue import catalogue
 from .commands.check import check
+from .commands.flags import CaFile, Json, TokenFile
 from .commands.importing import import_files
 from .commands.init import init
 from .commands.verify import verify
@@ -176,15 +177,9 @@ def _read(
         bool,
         typer.Option("--explain", help="Add where each value came from, and what is missing."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
-    token_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="File of the bearer token to send.", show_default=False),
-    ] = None,
-    ca_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="PEM file of the server's CA.", show_default=False),
-    ] = None,
+    as_json: Json = False,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
 ) -> int:
     """Read one metrics page and print what the sidecar would publish from it.
 
@@ -237,7 +232,7 @@ app.add_typer(silence_app, name="silence")
 @with_settings
 def _show(
     loaded: Loaded,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    as_json: Json = False,
 ) -> int:
     """Print the effective settings and where each came from.
 

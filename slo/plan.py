@@ -220,7 +220,7 @@ class Receiver:
 
     name: str
     kind: str
-    settings: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str | bool], ...]
 
 
 @dataclass(frozen=True, slots=True)

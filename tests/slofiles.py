@@ -39,7 +39,8 @@ response:
 - {tier: 3, team: t, receiver: p, when: repeated, times: 5, within: 1d}
 receivers:
   r: {slack: {api_url_file: /f, channel: "#c"}}
-  m: {email: {to: a@b, from: c@d, smarthost: "h:25", auth_username: u, auth_password_file: /f}}
+  m: {email: {to: a@b, from: c@d, smarthost: "h:25", auth_username: u, auth_password_file: /f,
+              require_tls: false}}
   w: {webhook: {url: "https://h/x"}}
   p: {pagerduty: {routing_key_file: /f}}
 office_hours: {weekdays: "monday:saturday", start: 08:00, end: 17:30, location: Europe/Berlin}

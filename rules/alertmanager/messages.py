@@ -43,14 +43,13 @@ _RUNBOOK, _DASHBOARD = (
     "{{ with index (or .Alerts.Firing .Alerts) 0 }}{{ .Annotations." + name + " }}{{ end }}"
     for name in ("runbook_url", "dashboard_url")
 )
-_WORDS = {"true": True, "false": False}
 
 
 def configs(receiver: Receiver, *, send_resolved: bool) -> dict[str, Any]:
     """The part of a receiver beside its name. Settings of the file win over our messages."""
     body = BODY if send_resolved else BODY + _NOT_RESOLVED
-    settings = {key: _WORDS.get(value, value) for key, value in receiver.settings}
-    config = _message(receiver.kind, body) | settings | {"send_resolved": send_resolved}
+    config = _message(receiver.kind, body) | dict(receiver.settings)
+    config["send_resolved"] = send_resolved
     return {f"{receiver.kind}_configs": [config]}
 
 

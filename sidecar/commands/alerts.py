@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .flags import CaFile, Json, TokenFile
+
 _USUAL = ["http://127.0.0.1:9093"]
 
 Matchers = Annotated[
@@ -20,15 +22,6 @@ Urls = Annotated[
         help="Alertmanager, or one of its peers; may be repeated.",
     ),
 ]
-TokenFile = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="File of the bearer token to send.", show_default=False),
-]
-CaFile = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="PEM file of the server's CA.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 silence_app = typer.Typer(help="Silence alerts for a while.", rich_markup_mode=None)
 

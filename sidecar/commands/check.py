@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .flags import CaFile, Json, TokenFile
+
 
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="SLO files.")],
@@ -14,7 +16,7 @@ def check(
         bool,
         typer.Option("--explain", help="Print everything that was filled in, and when it pages."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    as_json: Json = False,
     engine: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Ask this engine, too.", show_default=False),
@@ -23,14 +25,8 @@ def check(
         Path | None,
         typer.Option(metavar="FILE", help="Ask a page saved from one.", show_default=False),
     ] = None,
-    token_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="File of the bearer token to send.", show_default=False),
-    ] = None,
-    ca_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="PEM file of the server's CA.", show_default=False),
-    ] = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
 ) -> int:
     """Check SLO files: every problem as FILE:LINE:COLUMN, what is wrong, how to mend it.
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from ...rules.alertmanager.errors import NoReceiversError, TreeError
+from ...rules.alertmanager.tree import tree
 from ...rules.warnings import of_plan as early_warnings
 from ...slo.buckets import EnginePage, Kind
 from ...slo.buckets import check as misfits
@@ -51,7 +53,7 @@ def check_file(file: Path, page: EnginePage | None) -> Checked:
         raise
     except SpecError as error:
         return Checked(file, None, error.problems)
-    problems = [f"{document.place(('warnings',))}: {problem}" for problem in _warnings(plan)]
+    problems = [f"{document.place((key,))}: {problem}" for key, problem in _of_rules(plan)]
     index = {objective.name: n for n, objective in enumerate(plan.objectives)}
     for problem in misfits(plan, page) if page is not None else ():
         key = "threshold" if problem.kind is Kind.BOUND else "signal"
@@ -60,13 +62,19 @@ def check_file(file: Path, page: EnginePage | None) -> Checked:
     return Checked(file, plan, tuple(problems))
 
 
-def _warnings(plan: Plan) -> tuple[str, ...]:
-    """What is wrong with the early warnings that it names: only the rules know which there are."""
+def _of_rules(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What only the rules know, by key of the file: which early warnings there are, and which
+    receivers the tree needs for itself."""
     try:
         early_warnings(plan)
     except SpecError as error:
-        return error.problems
-    return ()
+        yield from (("warnings", problem) for problem in error.problems)
+    try:
+        tree([plan])
+    except NoReceiversError:
+        pass  # a file need not say how to reach anybody
+    except TreeError as error:
+        yield "response", str(error)
 
 
 def as_text(checked: Checked, *, explained: bool) -> str:

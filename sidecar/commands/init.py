@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .flags import CaFile, TokenFile
+
 
 def init(
     kind: Annotated[
@@ -35,12 +37,8 @@ def init(
     capture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="… or a page saved from it.")
     ] = None,
-    token_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="File of the bearer token to send.")
-    ] = None,
-    ca_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="PEM file of the server's CA.")
-    ] = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")] = Path("slo.yaml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> int:

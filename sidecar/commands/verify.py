@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from .flags import Json
+
 
 def verify(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="A folder that `inferslo build` wrote.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    as_json: Json = False,
 ) -> int:
     """Run promtool and amtool on what was built, and explain what fails.
 

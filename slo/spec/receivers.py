@@ -31,6 +31,9 @@ class EmailSpec(Part):
     smarthost: HostPort = Field(description="HOST:PORT of the mail server.")
     auth_username: Plain | None = Field(default=None, description="User there.")
     auth_password_file: SecretFile | None = Field(default=None, description="File of the password.")
+    require_tls: bool | None = Field(
+        default=None, description="Refuse a server without TLS. Alertmanager's default: true."
+    )
 
 
 class ReceiverSpec(Part):

@@ -100,6 +100,7 @@ def test_a_file_of_every_key_is_a_plan() -> None:
             "m", "email",
             (
                 ("auth_password_file", "/f"), ("auth_username", "u"), ("from", "c@d"),
+                ("require_tls", False),
                 ("smarthost", "h:25"), ("to", "a@b"),
             ),
         ),

@@ -169,7 +169,7 @@ def test_mail_is_plain_text_with_the_summary_as_its_subject(tmp_path: Path) -> N
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         smarthost = f"127.0.0.1:{server.server_address[1]}"
         settings: dict[str, Any] = {"to": "ops@example.com", "from": "slo@example.com"}
-        settings |= {"smarthost": smarthost, "require_tls": "false", "hello": "localhost"}
+        settings |= {"smarthost": smarthost, "require_tls": False, "hello": "localhost"}
         with told_by(tmp_path, Receiver("", "email", tuple(settings.items()))) as client:
             client.post([report("first-token", summary="Zeit läuft\nBcc: evil@example.com")])
             wait_until("a mail", lambda: server.messages, 15)

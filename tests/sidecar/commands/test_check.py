@@ -67,6 +67,20 @@ def test_an_early_warning_that_there_is_not_is_told(
     assert line.startswith("slo.yaml:4:1: warnings: there is no kv_ful: did you mean ")
 
 
+def test_a_receiver_that_the_tree_needs_for_itself_is_told(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = "response:\n- {tier: 1, team: ops, receiver: watchdog}\n"
+    own += "receivers:\n  watchdog: {webhook: {url: http://h/}}\n"
+    slo.write_text(GOOD + own, encoding="utf-8")
+
+    assert main(["check", str(slo)]) == 1
+
+    assert capsys.readouterr().out.startswith(
+        "slo.yaml:4:1: receiver watchdog of s cannot act on alerts: it is that of the dead man's"
+    )
+
+
 def test_explain_prints_the_plan(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     slo.write_text(EXAMPLE, encoding="utf-8")
 
