@@ -101,6 +101,7 @@ def _details(objective: Objective, plan: Plan) -> Iterator[str]:
         f"budget: {format_percent(objective.budget)} of {_period(objective.window)}, {budgeting};"
         f" claimed from a coverage of {format_percent(objective.min_coverage)}"
     )
+    yield f"  spent: told of from {objective.chance:f} bad on"
     yield f"speaks of: {_selected(objective.selection)}"
     if objective.bad_outcomes:
         late = ", which are in no histogram" if objective.signal.shape is Shape.LATENCY else ""
@@ -198,8 +199,12 @@ def _tier(tier: Tier) -> str:
 
 
 def _receiver(receiver: Receiver) -> str:
-    settings = ", ".join(f"{key} {value}" for key, value in receiver.settings)
+    settings = ", ".join(f"{key} {_setting(value)}" for key, value in receiver.settings)
     return f"{receiver.name}: {receiver.kind}, {settings}"
+
+
+def _setting(value: str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _notes(plan: Plan) -> Iterator[str]:

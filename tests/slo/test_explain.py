@@ -17,6 +17,7 @@ def test_everything_that_was_filled_in_is_said() -> None:
         "  rules: run every 30s over rates of 5m, scraped every 15s",
         "answered: 99.5 % answered requests",
         "  budget: 0.5 % of a rolling 30d, occurrences; claimed from a coverage of 50 %",
+        "    spent: told of from 5 bad on",
         "  bad outcomes: error, timeout, aborted, rejected, empty",
         "first-token: 99 % of requests with time to first token within 2s",
         "  speaks of: all classes, prompts <= 8000",
