@@ -7,7 +7,8 @@ alert is inhibited is never delivered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from ..slo.plan import Objective, Plan, Severity, Tier, When
 from ..slo.quantities import format_duration, format_percent
@@ -49,20 +50,43 @@ def is_muted(objective: Objective) -> bool:
     return of_engine(objective) and objective.signal.name != "availability"
 
 
-def urgent(plan: Plan, objective: Objective) -> Iterator[Alert]:
+class Because(StrEnum):
+    """What an alert of an objective is about."""
+
+    INCIDENT = "incident"  # that calls this tier: at once, because it burns fast, or after a while
+    SLOW_BURN = "slow burn"
+    BUDGET_EXHAUSTED = "budget exhausted"
+    REPEATED = "repeated"
+    NO_DATA = "no data"
+    SIGNAL_MISSING = "signal missing"
+    NO_TRAFFIC = "no traffic"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An alert, why it fires, and the tier whose `when` asks for it, if one does."""
+
+    alert: Alert
+    because: Because
+    tier: Tier | None = None
+
+
+def urgent(plan: Plan, objective: Objective) -> Iterator[Told]:
     """Pages, and what tells that nothing is known."""
     alerts = _Alerts(plan, objective)
     for tier in objective.response:
         if (page := alerts.page(tier)) is not None:
-            yield page
-    yield from alerts.unknown()
+            yield Told(page, Because.INCIDENT, tier)
+    for because, alert in alerts.unknown():
+        yield Told(alert, because)
 
 
-def patient(plan: Plan, objective: Objective) -> Iterator[Alert]:
+def patient(plan: Plan, objective: Objective) -> Iterator[Told]:
     """Tickets about what builds up over hours and days."""
     alerts = _Alerts(plan, objective)
     for tier in objective.response:
-        yield from alerts.tickets(tier)
+        for because, alert in alerts.tickets(tier):
+            yield Told(alert, because, tier)
 
 
 class _Alerts:
@@ -107,34 +131,39 @@ class _Alerts:
             reasons.append(f"({conditions.lasted(tier.after)})")
         return reasons
 
-    def tickets(self, tier: Tier) -> Iterator[Alert]:
+    def tickets(self, tier: Tier) -> Iterator[tuple[Because, Alert]]:
         conditions = self._conditions
         slow = [conditions.holds(burn) for burn in conditions.ticketing()]
         if When.SLOW_BURN in tier.when and slow:
             summary = f"{self._about}: {self._bad}, and for long; {self._promise}"
-            yield self._burn(tier, Severity.TICKET, self._muted(" or ".join(slow)), summary)
+            muted = self._muted(" or ".join(slow))
+            yield Because.SLOW_BURN, self._burn(tier, Severity.TICKET, muted, summary)
         if When.BUDGET_EXHAUSTED in tier.when:
             spent = f"{conditions.recorded(BUDGET_REMAINING)} <= 0"
             spent += f" and {period.failures(conditions)} >= {self._objective.chance:f}"
             summary = f"{self._about}: error budget spent, {_RATIO} left, {self._promise}"
-            yield self._alert(BUDGET_EXHAUSTED.name, spent, tier, summary, advice.REVIEW)
+            alert = self._alert(BUDGET_EXHAUSTED.name, spent, tier, summary, advice.REVIEW)
+            yield Because.BUDGET_EXHAUSTED, alert
         if When.REPEATED in tier.when and conditions.paging():
             repeated = conditions.repeated(tier.times, tier.within)
             within = format_duration(tier.within)
             summary = f"{self._about}: {{{{ $value }}}} incidents within {within}"
-            yield self._alert(INCIDENT_REPEATS.name, repeated, tier, summary, advice.REVIEW)
+            alert = self._alert(INCIDENT_REPEATS.name, repeated, tier, summary, advice.REVIEW)
+            yield Because.REPEATED, alert
 
-    def unknown(self) -> Iterator[Alert]:
+    def unknown(self) -> Iterator[tuple[Because, Alert]]:
         silent = f"{self._conditions.recorded(STATE)} == 2"
         if of_engine(self._objective):
             silent = f"{silent} unless on () {all_down(self._plan)}"
-        yield self._state(NO_DATA, silent, advice.NO_DATA, _NO_DATA_HOLD)
+        yield Because.NO_DATA, self._state(NO_DATA, silent, advice.NO_DATA, _NO_DATA_HOLD)
         if seen(self._objective) is not None:  # else it can only not have come yet
             missing = f"{self._conditions.recorded(STATE)} == 3"
-            yield self._state(SIGNAL_MISSING, missing, advice.SIGNAL_MISSING, _NO_DATA_HOLD)
+            alert = self._state(SIGNAL_MISSING, missing, advice.SIGNAL_MISSING, _NO_DATA_HOLD)
+            yield Because.SIGNAL_MISSING, alert
         if self._objective.expect_traffic:
             idle = f"{self._conditions.recorded(STATE)} == 1"
-            yield self._state(NO_TRAFFIC, idle, advice.NO_TRAFFIC, _NO_TRAFFIC_HOLD)
+            alert = self._state(NO_TRAFFIC, idle, advice.NO_TRAFFIC, _NO_TRAFFIC_HOLD)
+            yield Because.NO_TRAFFIC, alert
 
     def _state(self, name: AlertName, expr: str, actions: Sequence[str], hold: int) -> Alert:
         tier = carried.tier_of(self._plan, _ENGINEERING)

@@ -9,6 +9,7 @@ from . import alerts, carried, causes, recording, warnings
 from .model import Alert, Group, Recording
 from .naming import WATCHDOG
 
+_RulesOf = Callable[[Plan, Objective], Iterable[Recording | Alert]]
 # Beyond five minutes a series would be stale before its next sample.
 _SLOWEST = 240
 
@@ -19,27 +20,36 @@ def compile_rules(plan: Plan) -> tuple[Group, ...]:
 
     Raises SpecError for an early warning that there is not.
     """
-    interval = plan.evaluation.interval
-    slow = max(interval, min(4 * interval, _SLOWEST))
+    interval, slow = plan.evaluation.interval, slow_interval(plan)
     own = (
         _group(plan, "base", interval, recording.base),
         _group(plan, "derived", interval, recording.derived),
         _group(plan, "budget", slow, recording.budget),
-        _group(plan, "alerts", interval, alerts.urgent),
-        _group(plan, "tickets", slow, alerts.patient),
+        _group(plan, "alerts", interval, _alerts(alerts.urgent)),
+        _group(plan, "tickets", slow, _alerts(alerts.patient)),
         Group(f"inferslo-{plan.service}-watchdog", interval, (_watchdog(plan),)),
     )
     return tuple(g for g in (*own, *causes.groups(plan), *warnings.groups(plan)) if g.rules)
+
+
+def slow_interval(plan: Plan) -> int:
+    """Seconds between two evaluations of budgets and tickets."""
+    interval = plan.evaluation.interval
+    return max(interval, min(4 * interval, _SLOWEST))
 
 
 def _group(
     plan: Plan,
     name: str,
     interval: int,
-    rules_of: Callable[[Plan, Objective], Iterable[Recording | Alert]],
+    rules_of: _RulesOf,
 ) -> Group:
     rules = tuple(rule for objective in plan.objectives for rule in rules_of(plan, objective))
     return Group(f"inferslo-{plan.service}-{name}", interval, rules)
+
+
+def _alerts(told: Callable[[Plan, Objective], Iterable[alerts.Told]]) -> _RulesOf:
+    return lambda plan, objective: [each.alert for each in told(plan, objective)]
 
 
 def _watchdog(plan: Plan) -> Alert:

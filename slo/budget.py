@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum
 from itertools import pairwise
+from typing import Protocol
 
 from .plan import Burn, Evaluation, Outage
 
@@ -50,12 +51,35 @@ class Sums:
         return self.bad / self.total if self.total > 0 else None
 
 
+class History(Protocol):
+    """Counts of one thing, however they are kept."""
+
+    def sums(self, begin: float, end: float) -> Sums:
+        """Of the Counts in (begin, end]."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A History of Counts in any order."""
+
+    counts: Iterable[Count]
+
+    def sums(self, begin: float, end: float) -> Sums:
+        inside = [count for count in self.counts if begin < count.at <= end]
+        return Sums(
+            math.fsum(count.bad for count in inside),
+            math.fsum(count.total for count in inside),
+            len(inside),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Component:
     """The history of one thing that is counted. weight: its part of a composite objective, 1 if it
     is the whole of a plain one."""
 
-    history: Sequence[Count]
+    history: History
     weight: Decimal = Decimal(1)
 
 
@@ -85,24 +109,17 @@ def slice_of_value(at: float, value: float, threshold: Decimal) -> Count:
     return Count(at, float(value > float(threshold)), 1.0)
 
 
-def over(
-    history: Iterable[Count], now: float, window: float, rates: Evaluation | None = None
-) -> Sums:
-    """Sums over (now - window, now]. Order does not matter.
+def over(history: History, now: float, window: float, rates: Evaluation | None = None) -> Sums:
+    """Sums over (now - window, now].
 
     rates: how base rates were recorded, under occurrences. A window no longer than the base window
     is then the newest rate itself, which is one over that window already. None: each Count stands
     for itself.
     """
-    span, each = window, 1.0
-    if rates is not None and window <= rates.base:
-        span, each = rates.interval, rates.base / rates.interval
-    inside = [count for count in history if now - span < count.at <= now]
-    return Sums(
-        each * math.fsum(count.bad for count in inside),
-        each * math.fsum(count.total for count in inside),
-        len(inside),
-    )
+    if rates is None or window > rates.base:
+        return history.sums(now - window, now)
+    newest, each = history.sums(now - rates.interval, now), rates.base / rates.interval
+    return Sums(each * newest.bad, each * newest.total, newest.samples)
 
 
 def composite_ratio(parts: Iterable[tuple[Decimal, float | None]]) -> float | None:

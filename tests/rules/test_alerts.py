@@ -267,7 +267,7 @@ def test_silence_of_everything_is_a_ticket_and_the_watchdog_goes_on(tmp_path: Pa
 def alerts_of(**overrides: Any) -> list[Alert]:
     one = objective("ttft", **overrides)
     file = plan(one)
-    return [*urgent(file, one), *patient(file, one)]
+    return [told.alert for told in (*urgent(file, one), *patient(file, one))]
 
 
 def test_every_alert_says_whose_it_is_and_what_to_do() -> None:
@@ -309,14 +309,14 @@ def test_an_objectives_own_response_and_urgency_stand_in_its_labels() -> None:
 def test_an_objective_that_never_pages_only_tickets() -> None:
     one = objective("tpot_cv")
     file = plan(one)
-    alerts = [*urgent(file, one), *patient(file, one)]
+    alerts = [told.alert for told in (*urgent(file, one), *patient(file, one))]
     assert {alert.labels["severity"] for alert in alerts} == {"ticket"}
     assert not any(alert.alert == "InfersloIncidentRepeats" for alert in alerts)
 
 
 def page_of(signal: str, **overrides: Any) -> dict[str, str]:
     one = objective(signal, **overrides)
-    return dict(next(urgent(plan(one), one)).annotations)
+    return dict(next(urgent(plan(one), one)).alert.annotations)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a_summary_says_how_much_of_what_is_wrong(
 
 def test_the_next_tier_is_told_why_it_is_called() -> None:
     one = objective("ttft")
-    second = next(alert for alert in urgent(plan(one), one) if alert.labels["tier"] == "2")
+    [second] = [told.alert for told in urgent(plan(one), one) if told.tier and told.tier.tier == 2]
     assert second.annotations["summary"].endswith("; it burns fast or has lasted 30m")
 
 

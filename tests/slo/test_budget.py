@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from inferslo.slo.budget import (
     Component,
     Count,
+    Counts,
     Mark,
     State,
     burn_rate,
@@ -44,21 +45,21 @@ def test_ratios_are_weighted_by_events_and_no_mean_of_ratios() -> None:
     """Sloth #332: an hour at 100 a minute, all well, then an hour at 1 a minute, all bad."""
     busy = [Count(60 * i, 0, 100) for i in range(1, 61)]
     quiet = [Count(60 * i, 1, 1) for i in range(61, 121)]
-    assert over(busy + quiet, 7200, 7200).ratio == 60 / 6060
+    assert over(Counts(busy + quiet), 7200, 7200).ratio == 60 / 6060
     slices = [slice_of_events(count, Decimal("0.95")) for count in busy + quiet]
-    assert over(slices, 7200, 7200).ratio == 0.5  # if asked for
+    assert over(Counts(slices), 7200, 7200).ratio == 0.5  # if asked for
 
 
 def test_a_window_is_open_on_the_left_and_closed_on_the_right() -> None:
     history = [Count(0, 1, 1), Count(30, 1, 1), Count(60, 1, 1), Count(90, 1, 1)]
-    assert over(history, 60, 60).samples == 2
+    assert over(Counts(history), 60, 60).samples == 2
 
 
 @given(histories, st.randoms())
 def test_order_does_not_matter(history: list[Count], shuffling: random.Random) -> None:
     shuffled = list(history)
     shuffling.shuffle(shuffled)
-    assert over(shuffled, 1000, 700) == over(history, 1000, 700)
+    assert over(Counts(shuffled), 1000, 700) == over(Counts(history), 1000, 700)
 
 
 @given(histories, st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000))
@@ -66,8 +67,8 @@ def test_a_window_is_the_sum_of_its_parts(
     history: list[Count], now: int, first: int, second: int
 ) -> None:
     whole, late, early = (
-        over(history, now, first + second), over(history, now, second),
-        over(history, now - second, first),
+        over(Counts(history), now, first + second), over(Counts(history), now, second),
+        over(Counts(history), now - second, first),
     )  # fmt: skip
     assert whole.bad == late.bad + early.bad
     assert whole.total == late.total + early.total
@@ -78,9 +79,9 @@ def test_a_window_is_the_sum_of_its_parts(
 def test_the_burn_is_linear_in_the_bad_events(history: list[Count]) -> None:
     half = [Count(count.at, count.bad / 2, count.total) for count in history]
     budget = Decimal("0.001")
-    full = burn_rate(over(history, 1000, 1000).ratio, budget)
+    full = burn_rate(over(Counts(history), 1000, 1000).ratio, budget)
     assert full is not None
-    assert burn_rate(over(half, 1000, 1000).ratio, budget) == full / 2
+    assert burn_rate(over(Counts(half), 1000, 1000).ratio, budget) == full / 2
 
 
 def test_the_budget_of_999_is_exact() -> None:
@@ -89,7 +90,7 @@ def test_the_budget_of_999_is_exact() -> None:
 
 
 def test_without_traffic_nothing_is_known() -> None:
-    silent = over([Count(30, 0, 0)], 60, 60)
+    silent = over(Counts([Count(30, 0, 0)]), 60, 60)
     assert silent.ratio is None
     assert burn_rate(None, Decimal("0.001")) is None
     assert remaining(None, Decimal("0.001"), 1.0, Decimal(0)) is None
@@ -109,7 +110,7 @@ def test_a_value_is_bad_above_its_threshold() -> None:
 def test_a_slice_of_nothing_is_neither_good_nor_bad_and_known() -> None:
     nothing = slice_of_events(Count(9, 0, 0), Decimal("0.95"))
     assert nothing == slice_of_value(9, float("nan"), Decimal("0.3")) == Count(9, 0, 0)
-    sums = over([nothing, Count(20, 1, 1)], 30, 30)
+    sums = over(Counts([nothing, Count(20, 1, 1)]), 30, 30)
     assert (sums.ratio, sums.samples) == (1.0, 2)
 
 
@@ -150,7 +151,7 @@ def burn(threshold: str, bad: int = 5, total: int = 10) -> Burn:
 
 
 def minutes(*bad_of_ten: int) -> list[Component]:
-    return [Component([Count(60 * i, bad, 10) for i, bad in enumerate(bad_of_ten, 1)])]
+    return [Component(Counts([Count(60 * i, bad, 10) for i, bad in enumerate(bad_of_ten, 1)]))]
 
 
 def test_a_burn_holds_at_its_threshold_in_both_windows() -> None:
@@ -169,18 +170,18 @@ def test_a_burn_needs_its_floor() -> None:
 
 
 def test_without_traffic_a_burn_is_unknown_and_after_it_quiet() -> None:
-    assert holds(burn("0.1"), [Component([])], 240) is None
-    assert holds(burn("0.1"), [Component([Count(60, 0, 0)])], 240) is None
+    assert holds(burn("0.1"), [Component(Counts([]))], 240) is None
+    assert holds(burn("0.1"), [Component(Counts([Count(60, 0, 0)]))], 240) is None
     assert holds(burn("0.1"), minutes(9, 9), 360) is False  # nothing in the short window
 
 
 def test_a_composite_burns_by_weight_and_counts_its_events_together() -> None:
     bad = [Count(60 * i, 5, 5) for i in range(1, 5)]
     good = [Count(60 * i, 0, 500) for i in range(1, 5)]
-    parts = [Component(bad, Decimal("0.4")), Component(good, Decimal("0.6"))]
+    parts = [Component(Counts(bad), Decimal("0.4")), Component(Counts(good), Decimal("0.6"))]
     assert holds(burn("0.4", bad=20, total=2020), parts, 240) is True
     assert holds(burn("0.41"), parts, 240) is False
-    assert holds(burn("0.4"), [parts[0], Component([], Decimal("0.6"))], 240) is None
+    assert holds(burn("0.4"), [parts[0], Component(Counts([]), Decimal("0.6"))], 240) is None
 
 
 def test_an_incident_is_any_paging_condition_that_is_known_to_hold() -> None:
@@ -229,10 +230,10 @@ STEP, SAMPLES = RATES.interval, 40
 
 def test_a_window_no_longer_than_the_base_reads_the_newest_rate() -> None:
     history = [Count(30 * i, bad, 10) for i, bad in enumerate((9, 9, 9, 1))]
-    newest = over(history, 90, 120, RATES)
+    newest = over(Counts(history), 90, 120, RATES)
     assert (newest.bad, newest.total, newest.ratio) == (4, 40, 0.1)
-    assert over(history, 120, 120, RATES).ratio is None  # not yesterday's news
-    assert over(history, 90, 150, RATES).bad == over(history, 90, 120).bad == 28
+    assert over(Counts(history), 120, 120, RATES).ratio is None  # not yesterday's news
+    assert over(Counts(history), 90, 150, RATES).bad == over(Counts(history), 90, 120).bad == 28
 
 
 def played(rng: random.Random) -> list[Count]:
@@ -292,9 +293,9 @@ def test_prometheus_says_the_same_of_the_same_samples(
     verdicts, tests = [], []
     for _ in range(40):
         history, now = played(rng), STEP * rng.randrange(20, SAMPLES) + STEP // 2
-        expectations = [expectation(ratio_query, now, over(history, now, 300, rates).ratio)]
+        expectations = [expectation(ratio_query, now, over(Counts(history), now, 300, rates).ratio)]
         for condition in conditions:
-            verdicts.append(holds(condition, [Component(history)], now, rates))
+            verdicts.append(holds(condition, [Component(Counts(history))], now, rates))
             found = 1 if verdicts[-1] else None
             expectations.append(expectation(alert_query(condition, rates), now, found))
         inputs = [series(history, "bad"), series(history, "total")]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inferslo.slo.budget import Component, Count, holds
+from inferslo.slo.budget import Component, Count, Counts, holds
 from inferslo.slo.burn import (
     BurnError,
     BurnRule,
@@ -190,7 +190,7 @@ def test_an_outage_can_hold_at_every_objective_and_never_within_budget(
     bad = [Count(at, 1, 1) for at in range(0, outage.window + 1, evaluation.interval)]
     many = [Count(count.at, 100, 100) for count in bad]
     history = bad if budgeting is TIMESLICES else many
-    assert holds(outage, [Component(history)], history[-1].at) is True
+    assert holds(outage, [Component(Counts(history))], history[-1].at) is True
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_one_failure_alerts_nobody_whatever_the_traffic(
     ]
     for condition in conditions(budget, OCCURRENCES, evaluation):
         for count in history:
-            assert not holds(condition, [Component(history)], count.at)
+            assert not holds(condition, [Component(Counts(history))], count.at)
 
 
 @given(budgets, evaluations, st.lists(st.booleans(), min_size=1, max_size=20))
@@ -247,7 +247,7 @@ def test_one_failure_alerts_nobody_though_it_spoils_every_slice_that_sees_it(
     history = spoilt + [Count(i * step, 0, 1) for i, any_ in enumerate(later, seen) if any_]
     for condition in conditions(budget, TIMESLICES, evaluation):
         for count in history:
-            assert not holds(condition, [Component(history)], count.at)
+            assert not holds(condition, [Component(Counts(history))], count.at)
 
 
 def test_a_window_with_too_few_slices_for_its_floor_is_left_out_and_named() -> None:

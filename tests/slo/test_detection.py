@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from inferslo.slo.budget import Component, Count, holds
+from inferslo.slo.budget import Component, Count, Counts, holds
 from inferslo.slo.detection import reachable, seconds_to_alert, unreachable_at
 from inferslo.slo.plan import Burn, Floor, Outage, Severity
 
@@ -28,7 +28,7 @@ def played(condition: Burn | Outage, bad_ratio: float, base: int, step: int) -> 
     for at in range(step, longest + base + 2 * step, step):
         ramp = min(1.0, at / base) if base else 1.0
         history.append(Count(float(at), bad_ratio * ramp, 1))
-        if holds(condition, [Component(history)], at):
+        if holds(condition, [Component(Counts(history))], at):
             return at
     return math.inf
 

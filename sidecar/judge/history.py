@@ -1,0 +1,265 @@
+"""What the judge remembers: one SQLite file, thinned with age, bounded, and whole after a SIGKILL.
+
+    every evaluation   for an hour
+    a minute's         for a day
+    ten minutes'       for the longest period of a budget
+
+A row stands for the evaluations of its span, at the time of the last of them; their sums are kept
+exactly, so that only the left end of a window that lies among rows is uncertain, by less than one
+of them. Incidents are kept as runs: from when, to when, whether there was one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...slo.budget import Mark, Sums
+from ..errors import StartError
+from ..log import fields
+
+_APPLICATION_ID = 0x496E534A  # "InSJ"
+_VERSION = 1
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_VERSION};
+PRAGMA journal_mode = WAL;
+CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE count (
+    thing INTEGER NOT NULL, at REAL NOT NULL, level INTEGER NOT NULL,
+    bad REAL NOT NULL, total REAL NOT NULL, samples INTEGER NOT NULL,
+    PRIMARY KEY (thing, at)
+) WITHOUT ROWID;
+CREATE TABLE run (
+    thing INTEGER NOT NULL, first REAL NOT NULL, last REAL NOT NULL, incident INTEGER NOT NULL,
+    PRIMARY KEY (thing, first)
+) WITHOUT ROWID;
+"""
+_NOTHING = -1  # the id of what was never counted
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Rows of `span` seconds each, which are thinned further once they are `age` seconds old."""
+
+    span: float
+    age: float
+
+
+LEVELS = (Level(0, 3600), Level(60, 86400), Level(600, 0))
+
+
+GroupLabels = tuple[tuple[str, str], ...]
+"""Labels of the objective's `per`, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One thing that is counted: an objective, by the labels of its `per`, and a component."""
+
+    objective: str
+    group: GroupLabels = ()
+    component: str = ""
+
+    @property
+    def text(self) -> str:
+        return json.dumps([self.objective, self.group, self.component])
+
+    @classmethod
+    def of(cls, text: str) -> Key:
+        objective, group, component = json.loads(text)
+        return cls(objective, tuple((label, value) for label, value in group), component)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One evaluation of a thing; 0 ≤ bad ≤ total."""
+
+    key: Key
+    bad: float
+    total: float
+
+
+class History:
+    """One process owns the file, from construction to `close()`; one thread at a time uses it.
+
+    longest: seconds after which nothing is remembered. Raises StartError.
+    """
+
+    def __init__(self, path: Path | None, longest: float) -> None:
+        self._path = path
+        self._longest = longest
+        self._db = _open(path)
+        self._ids: dict[Key, int] = {
+            Key.of(name): id for id, name in self._db.execute("SELECT id, name FROM thing")
+        }
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def evaluation(self) -> Iterator[None]:
+        """All that one evaluation adds is there once this returns, or nothing of it."""
+        with self._db:
+            yield
+
+    def count(self, rows: Iterable[Row], at: float) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO count VALUES (?, ?, 0, ?, ?, 1)",
+            [(self._id(row.key), at, row.bad, row.total) for row in rows],
+        )
+
+    def mark(self, key: Key, at: float, incident: bool, gap: float) -> None:
+        """Whether there was an incident. gap: seconds between evaluations beyond which nobody can
+        say that it went on."""
+        thing = self._id(key)
+        extended = self._db.execute(
+            "UPDATE run SET last = ? WHERE thing = ? AND incident = ? AND last >= ? AND last < ?"
+            " AND first = (SELECT max(first) FROM run WHERE thing = ?)",
+            (at, thing, incident, at - gap, at, thing),
+        )
+        if not extended.rowcount:
+            self._db.execute(
+                "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", (thing, at, at, incident)
+            )
+
+    def groups(self, objective: str) -> list[GroupLabels]:
+        """What it was split into as far back as is remembered."""
+        found = dict.fromkeys(key.group for key in self._ids if key.objective == objective)
+        return list(found)
+
+    def thin(self, at: float) -> None:
+        """Merges what is old enough, and forgets what is too old."""
+        with self._db:
+            for number, level in enumerate(LEVELS[:-1]):
+                self._merge(number, LEVELS[number + 1].span, at - level.age)
+            self._db.execute("DELETE FROM count WHERE at <= ?", (at - self._longest,))
+            self._db.execute("DELETE FROM run WHERE last <= ?", (at - self._longest,))
+            self._forget_things()
+
+    def rewind(self, at: float) -> None:
+        """Forgets what comes after: a clock was set back, and the same hours come again."""
+        with self._db:
+            self._db.execute("DELETE FROM count WHERE at > ?", (at,))
+            self._db.execute("DELETE FROM run WHERE first > ?", (at,))
+            self._db.execute("UPDATE run SET last = ? WHERE last > ?", (at, at))
+
+    def newest(self) -> float | None:
+        """Time of the last evaluation."""
+        [(at,)] = self._db.execute("SELECT max(at) FROM count")
+        return None if at is None else float(at)
+
+    def of(self, key: Key) -> Counted:
+        return Counted(self._db, self._ids.get(key, _NOTHING))
+
+    def marks(self, key: Key, begin: float, end: float, interval: float) -> list[Mark]:
+        """Each evaluation of (begin, end] that could be judged. interval: between them."""
+        found = []
+        for first, last, incident in self._runs(key, begin, end):
+            n = max(0, int((begin - first) // interval))
+            while (at := first + n * interval) <= min(last, end) + interval / 2:
+                if at > begin:
+                    found.append(Mark(min(at, last), bool(incident)))
+                n += 1
+        return found
+
+    def edges(self, key: Key, begin: float, end: float) -> list[Mark]:
+        """First and last of each run of evaluations alike: as good as all, to count incidents."""
+        return [
+            Mark(at, bool(incident))
+            for first, last, incident in self._runs(key, begin, end)
+            for at in dict.fromkeys((max(first, begin + 1e-6), last))
+        ]
+
+    def _runs(self, key: Key, begin: float, end: float) -> list[tuple[float, float, int]]:
+        return self._db.execute(
+            "SELECT first, last, incident FROM run"
+            " WHERE thing = ? AND last > ? AND first <= ? ORDER BY first",
+            (self._ids.get(key, _NOTHING), begin, end),
+        ).fetchall()
+
+    def _merge(self, level: int, span: float, before: float) -> None:
+        """Rows of whole spans up to `before` become one row each, of the next level."""
+        before = before // span * span
+        rows = self._db.execute(
+            "SELECT thing, max(at), sum(bad), sum(total), sum(samples) FROM count"
+            " WHERE level = ? AND at <= ?"
+            " GROUP BY thing, CAST(at / ? AS INTEGER) + (at > ? * CAST(at / ? AS INTEGER))",
+            (level, before, span, span, span),
+        ).fetchall()
+        self._db.execute("DELETE FROM count WHERE level = ? AND at <= ?", (level, before))
+        self._db.executemany(
+            "INSERT OR REPLACE INTO count VALUES (?, ?, ?, ?, ?, ?)",
+            [(thing, at, level + 1, *sums) for thing, at, *sums in rows],
+        )
+
+    def _forget_things(self) -> None:
+        gone = self._db.execute(
+            "DELETE FROM thing WHERE id NOT IN (SELECT thing FROM count)"
+            " AND id NOT IN (SELECT thing FROM run) RETURNING name"
+        )
+        for (name,) in gone.fetchall():
+            del self._ids[Key.of(name)]
+
+    def _id(self, key: Key) -> int:
+        if key not in self._ids:
+            self._db.execute("INSERT OR IGNORE INTO thing (name) VALUES (?)", (key.text,))
+            [(self._ids[key],)] = self._db.execute(
+                "SELECT id FROM thing WHERE name = ?", (key.text,)
+            )
+        return self._ids[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The history of one thing, as slo.budget asks for it."""
+
+    db: sqlite3.Connection
+    thing: int
+
+    def sums(self, begin: float, end: float) -> Sums:
+        [(bad, total, samples)] = self.db.execute(
+            "SELECT total(bad), total(total), total(samples) FROM count"
+            " WHERE thing = ? AND at > ? AND at <= ?",
+            (self.thing, begin, end),
+        )
+        return Sums(bad, total, int(samples))
+
+
+def _open(path: Path | None) -> sqlite3.Connection:
+    """A file that is no history of ours is put aside, not overwritten; the judge begins anew."""
+    try:
+        if path is not None and path.exists() and not _is_ours(path):
+            aside = path.with_name(f"{path.name}.broken")
+            path.replace(aside)
+            _log.warning("not a history of ours, put aside", extra=fields(file=str(aside)))
+        db = sqlite3.connect(path or ":memory:", check_same_thread=False)
+        db.execute("PRAGMA synchronous = NORMAL")  # whole after SIGKILL; a power cut costs seconds
+        if not db.execute("PRAGMA user_version").fetchone()[0]:
+            db.executescript(_SCHEMA)
+    except (sqlite3.Error, OSError) as error:
+        raise StartError(
+            f"cannot keep the judge's history in {path}: {error}: its folder must be writable and"
+            " its disk must have room"
+        ) from error
+    return db
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            [(found,)] = db.execute("PRAGMA application_id")
+            [(version,)] = db.execute("PRAGMA user_version")
+            [(sound,)] = db.execute("PRAGMA quick_check(1)")
+        finally:
+            db.close()
+    except sqlite3.Error:
+        return False
+    return (found, version, sound) == (_APPLICATION_ID, _VERSION, "ok")
