@@ -7,9 +7,9 @@ scraped every 15 s. Each set of rules is evaluated by a Prometheus of its own ov
 at 30 s (our long windows, as compiled, at four times that); the figure is the CPU time of that
 Prometheus for each second, less that of one without rules. The history holds `--days` of raw series
 and of both sets' recorded ones: with less than 30 days both read less for the period than they
-would in the end. What the rules give is thrown away, as the history reaches past the end of the
-measurement: keeping 9 series or 15 is in neither figure. Early warnings and alerts about engines, which Sloth has none of, are a figure of
-their own.
+would in the end. It reaches past the end of the measurement, so what the rules give is thrown away:
+keeping 9 series or 15 is in neither figure. Early warnings and alerts about engines, which Sloth
+has none of, are a figure of their own.
 """
 
 from __future__ import annotations
