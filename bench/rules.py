@@ -7,8 +7,9 @@ scraped every 15 s. Each set of rules is evaluated by a Prometheus of its own ov
 at 30 s (our long windows, as compiled, at four times that); the figure is the CPU time of that
 Prometheus for each second, less that of one without rules. The history holds `--days` of raw series
 and of both sets' recorded ones: with less than 30 days both read less for the period than they
-would in the end. Early warnings and alerts about engines, which Sloth has none of, are a figure of
-their own.
+would in the end. It reaches past the end of the measurement, so what the rules give is thrown away:
+keeping 9 series or 15 is in neither figure. Early warnings and alerts about engines, which Sloth
+has none of, are a figure of their own.
 """
 
 from __future__ import annotations
@@ -169,7 +170,8 @@ def _cpu_seconds(url: str) -> float:
 def _no_rule_fails(url: str) -> None:
     for group in httpx.get(f"{url}/api/v1/rules", timeout=60).json()["data"]["groups"]:
         for rule in group["rules"]:
-            if rule["health"] == "err":
+            # History reaches into the future, where nothing can be recorded beside it.
+            if rule["health"] == "err" and "out of bounds" not in rule["lastError"]:
                 raise SystemExit(f"{group['name']}: {rule['lastError']}")
 
 

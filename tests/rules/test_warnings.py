@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 from plans import MATCH, chat_plan, objective, plan
-from promcases import Case, promtool
+from promcases import Case, named, promtool
+from promtool import Said, ask
 
 from inferslo.rules import causes, warnings
 from inferslo.rules.model import Alert
@@ -59,6 +60,18 @@ def test_each_fires_on_what_it_is_about_and_on_nothing_that_looks_like_it(tmp_pa
 def test_the_same_of_those_that_compare_with_yesterday(tmp_path: Path) -> None:
     long = [case for case in [*firing(), *quiet()] if case.takes_days]
     assert promtool(tmp_path, warnings.groups(EVERYTHING), long, every="30m") == ""
+
+
+@pytest.mark.parametrize(("born", "ratio"), [(40, None), (0, 10)])
+def test_a_service_that_began_a_day_ago_does_not_surge(
+    tmp_path: Path, born: int, ratio: float | None
+) -> None:
+    """Of its first minutes a rate over ten is too small; of the same traffic that was there before
+    it is not."""
+    success = named('REQUESTS{outcome="success"}')
+    begun = f"_x{born - 1} 0+10x{1500 - born}" if born else "0+1x1440 1460+10x60"
+    expr = f"max({alerts(EVERYTHING)['InfersloTrafficSurge'].expr})"
+    ask(tmp_path, {success: begun}, Said("1483m", expr, ratio), step="1m")
 
 
 def healthy(counter: str) -> dict[str, str]:
