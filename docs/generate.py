@@ -48,6 +48,7 @@ SECTIONS = {
     Feed.HOST: "Host: read from /proc and cgroup v2",
     Feed.GATEWAY: "Gateway: read from the gateway's own metrics",
     Feed.EVENTS: "Business events: posted by the application",
+    Feed.JUDGE: "The judge: with an SLO file (`--slo`)",
     Feed.SIDECAR: "The sidecar itself",
 }
 

@@ -35,6 +35,7 @@ class Feed(StrEnum):
     HOST = "host"
     GATEWAY = "gateway"
     EVENTS = "events"
+    JUDGE = "judge"
     SIDECAR = "sidecar"
 
 
@@ -625,6 +626,52 @@ QUALITY_CHECKS = _event(
     "quality_checks_total", "check result",
     "Named quality checks by result, passed or failed: context_retention, negation,"
     " vague_request, emotion and so on.",
+)  # fmt: skip
+
+# --- the judge: an SLO file, judged here -------------------------------------------------------
+
+_SLO_LABELS = "service slo group"
+
+
+def _judged(name: str, unit: str, labels: str, help: str) -> Family:
+    return _declare(Feed.JUDGE, Kind.GAUGE, f"slo_{name}", unit, labels, help)
+
+
+SLO_OBJECTIVE = _judged(
+    "objective_ratio", "ratio", _SLO_LABELS,
+    "The objective, constant. `group` names the labels that the objective is split by, as"
+    " tenant=acme; it is empty where it is not.",
+)  # fmt: skip
+SLO_GOOD = _judged(
+    "good_ratio", "ratio", _SLO_LABELS,
+    "Share of good events over the base window. Absent without traffic.",
+)  # fmt: skip
+SLO_BURN_RATE = _judged(
+    "burn_rate", "", _SLO_LABELS,
+    "How many times too fast the budget burned over the last hour. Absent without traffic.",
+)  # fmt: skip
+SLO_BUDGET_REMAINING = _judged(
+    "budget_remaining_ratio", "ratio", _SLO_LABELS,
+    "Share of the period's error budget left: 1 untouched, 0 spent, below 0 overspent. Absent below"
+    " the objective's min_coverage.",
+)  # fmt: skip
+SLO_BUDGET_COVERAGE = _judged(
+    "budget_coverage_ratio", "ratio", _SLO_LABELS,
+    "Share of the period of which this sidecar knows anything.",
+)  # fmt: skip
+SLO_STATE = _judged(
+    "state", "", _SLO_LABELS,
+    "0 ok, 1 no traffic, 2 no data, 3 signal missing.",
+)  # fmt: skip
+SLO_INCIDENT = _judged(
+    "incident", "", _SLO_LABELS,
+    "1 while a paging condition holds, 0 while none does. Absent where none can be judged.",
+)  # fmt: skip
+SLO_ALERTS = _judged(
+    "alerts_firing", "", "service tier severity", "Alerts that fire, by the tier that they tell.",
+)  # fmt: skip
+SLO_JUDGED_TIMESTAMP = _judged(
+    "judged_timestamp_seconds", "seconds", "service", "Unix time of the latest judgement.",
 )  # fmt: skip
 
 # --- the sidecar itself ----------------------------------------------------------------------

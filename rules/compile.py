@@ -27,7 +27,7 @@ def compile_rules(plan: Plan) -> tuple[Group, ...]:
         _group(plan, "budget", slow, recording.budget),
         _group(plan, "alerts", interval, _alerts(alerts.urgent)),
         _group(plan, "tickets", slow, _alerts(alerts.patient)),
-        Group(f"inferslo-{plan.service}-watchdog", interval, (_watchdog(plan),)),
+        Group(f"inferslo-{plan.service}-watchdog", interval, (watchdog(plan),)),
     )
     return tuple(g for g in (*own, *causes.groups(plan), *warnings.groups(plan)) if g.rules)
 
@@ -52,7 +52,8 @@ def _alerts(told: Callable[[Plan, Objective], Iterable[alerts.Told]]) -> _RulesO
     return lambda plan, objective: [each.alert for each in told(plan, objective)]
 
 
-def _watchdog(plan: Plan) -> Alert:
+def watchdog(plan: Plan) -> Alert:
+    """Always fires."""
     return Alert(
         alert=WATCHDOG.name,
         expr="vector(1)",

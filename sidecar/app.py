@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
@@ -13,6 +13,9 @@ from .board import Board
 from .events.business import Business
 from .publisher import Publisher
 from .status import status
+
+if TYPE_CHECKING:
+    from .judge.loop import Judging
 
 _INDEX = """<!doctype html><meta charset="utf-8"><title>inferslo sidecar</title>
 <h1>inferslo sidecar</h1>
@@ -34,8 +37,10 @@ def create_app(
     business: Business | None = None,
     events: APIRouter | None = None,
     not_watched: Sequence[Gap] = (),
+    judging: Judging | None = None,
 ) -> FastAPI:
-    """The application. events: the routes that take what `business` counts.
+    """The application. events: the routes that take what `business` counts. judging: of an SLO
+    file, if there is one.
 
     It is made when all is set up, so that it answers at all is what /readyz says. A disk that is
     full does not make the pod unready: the engine beside us can serve without our journal.
@@ -65,7 +70,7 @@ def create_app(
         ("/metrics", metrics),
         ("/healthz", healthy),
         ("/-/healthy", healthy),
-        ("/readyz", healthy),
+        *((("/readyz", healthy),) if judging is None else ()),
         ("/-/ready", healthy),
         ("/v1/status", sources),
         ("/", index),
@@ -73,4 +78,8 @@ def create_app(
         app.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False)
     if events is not None:
         app.include_router(events)
+    if judging is not None:
+        from .judge.api import judge_router
+
+        app.include_router(judge_router(judging))
     return app

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
@@ -30,9 +32,12 @@ from .impatience import ImpatientProtocol
 from .log import StateLog, fields
 from .poller import Poller
 from .publisher import Publisher
-from .settings.model import Settings, default_journal
+from .settings.model import Settings, default_state
 from .settings.values import read_token
 from .sources import add_sources
+
+if TYPE_CHECKING:
+    from .judge.loop import Judging
 
 EXIT_OK, EXIT_FATAL = 0, 3
 _GRACE_SECONDS = 5
@@ -49,12 +54,20 @@ def run(settings: Settings, announce: Announce = lambda _host, _port: None) -> i
     SIGINT ends it as cleanly and then raises KeyboardInterrupt. Raises StartError if it cannot
     start: the port is in use, the journal cannot be used. announce: hears where it listens.
     """
-    with _listening(settings) as listener, _business(settings) as business:
-        return _serve(settings, listener, business, announce)
+    with (
+        _listening(settings) as listener,
+        _business(settings) as business,
+        _judging(settings) as judging,
+    ):
+        return _serve(settings, listener, business, judging, announce)
 
 
 def _serve(
-    settings: Settings, listener: socket.socket, business: Business | None, announce: Announce
+    settings: Settings,
+    listener: socket.socket,
+    business: Business | None,
+    judging: Judging | None,
+    announce: Announce,
 ) -> int:
     fatal: list[FatalSourceError] = []
     asked_to_stop = threading.Event()
@@ -74,16 +87,20 @@ def _serve(
     with _on_sigterm(stop), ExitStack() as at_end:
         not_watched = add_sources(settings, poller.add, at_end)
         at_end.callback(poller.stop)  # before the sources are closed
-        publisher = _publisher(board, business)
+        publisher = _publisher(board, business, judging)
         events = _events(settings, business) if business else None
         app = create_app(
-            board, publisher, events=events, not_watched=not_watched, business=business
-        )
+            board, publisher,
+            events=events, not_watched=not_watched, business=business, judging=judging,
+        )  # fmt: skip
         server = uvicorn.Server(_config(app))
         host, port = listener.getsockname()[:2]
         _log.info("listening", extra=fields(host=host, port=port))
         announce(host, port)
         poller.watch()
+        if judging is not None:
+            judging.start(lambda: _points(board, business))
+            at_end.callback(judging.stop)
         gc.freeze()  # what is there now stays: later collections need not walk it
         if not asked_to_stop.is_set():
             server.run(sockets=[listener])
@@ -106,15 +123,19 @@ def _config(app: FastAPI) -> uvicorn.Config:
     )
 
 
-def _publisher(board: Board, business: Business | None) -> Publisher:
+def _points(board: Board, business: Business | None) -> list[Point]:
     build = Point(names.BUILD_INFO, (version("inferslo"), platform.python_version()), 1.0)
+    return [build, *board.points(), *(business.points() if business else ())]
 
-    def points() -> list[Point]:
-        return [build, *board.points(), *(business.points() if business else ())]
 
+def _publisher(board: Board, business: Business | None, judging: Judging | None) -> Publisher:
     return Publisher(
-        points,
-        lambda: (board.version, business.version if business else 0),
+        lambda: [*_points(board, business), *(judging.points() if judging else ())],
+        lambda: (
+            board.version,
+            business.version if business else 0,
+            judging.version if judging else 0,
+        ),
         extra=ProcessCollector(registry=CollectorRegistry()),
     )
 
@@ -151,7 +172,10 @@ def _business(settings: Settings) -> Iterator[Business | None]:
     if not settings.events:
         yield None
         return
-    _make_default_folder(settings)
+    _make_default_folder(
+        settings.events_journal, "events.db",
+        "name a file with --events-journal, or take no events with --events off",
+    )  # fmt: skip
     limits = Limits(
         label_values=settings.events_label_values_max, series=settings.events_series_max
     )
@@ -165,18 +189,26 @@ def _business(settings: Settings) -> Iterator[Business | None]:
         business.close()
 
 
-def _make_default_folder(settings: Settings) -> None:
-    """The folder of a journal that the user named is not made: it may be a volume not mounted."""
-    if settings.events_journal != default_journal():
+@contextmanager
+def _judging(settings: Settings) -> Iterator[Judging | None]:
+    if settings.slo is None:
+        yield None
         return
-    folder = settings.events_journal.parent
+    from .judge.start import judging  # what it needs is no small part of the sidecar's memory
+
+    _make_default_folder(settings.slo_history, "slo.db", "name a file with --slo-history")
+    with judging(settings) as found:
+        yield found
+
+
+def _make_default_folder(file: Path, name: str, remedy: str) -> None:
+    """The folder of a file that the user named is not made: it may be a volume not mounted."""
+    if file != default_state(name):
+        return
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StartError(
-            f"cannot make {folder} for the event journal: {error.strerror};"
-            " name a file with --events-journal, or take no events with --events off"
-        ) from error
+        raise StartError(f"cannot make {file.parent}: {error.strerror}; {remedy}") from error
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...rules import causes
 from ...rules.alerts import Because, Told, is_muted, of_engine, patient, urgent
+from ...rules.compile import watchdog
 from ...rules.conditions import Conditions
 from ...rules.model import Alert, Recording
 from ...slo.budget import State
@@ -54,6 +55,7 @@ class Alarms:
         self._causes = [
             (rule, engine.query(rule.expr)) for rule in rules if isinstance(rule, Alert)
         ]
+        self._watchdog = watchdog(plan)
         self._all_down = engine.query(causes.all_down(plan))
         self._active: dict[tuple[str, Labels], float] = {}
         self.texts = [rule.expr for rule in rules]
@@ -73,6 +75,7 @@ class Alarms:
     ) -> list[Firing]:
         """Of all that holds now, what has held long enough."""
         holding = [*self._caused(at), *self._of_objectives(found, at)]
+        holding.append((self._watchdog, frozenset(self._watchdog.labels.items()), 1.0))
         kept: dict[tuple[str, Labels], float] = {}
         firing = []
         for alert, labels, value in holding:

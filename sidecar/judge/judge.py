@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from ...exporters.names import FAMILIES
 from ...exporters.reading import Point
 from ...rules.compile import slow_interval
+from ...rules.naming import WATCHDOG
 from ...slo.budget import State, burn_rate
 from ...slo.plan import Objective, Plan, Selection, Severity
 from ..log import fields
@@ -43,6 +44,11 @@ class Judgement:
     firing: Sequence[Firing] = ()
     unjudged: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def alerts(self) -> list[Firing]:
+        """What fires, but for the watchdog, which always does."""
+        return [one for one in self.firing if one.alert.alert != WATCHDOG.name]
+
 
 @dataclass(frozen=True, slots=True)
 class _Slow:
@@ -68,13 +74,13 @@ class Judge:
         self._closed = closed
         self._every = slow or max(1, round(slow_interval(plan) / plan.evaluation.interval))
         self._verdicts = Verdicts(self.plan, history)
+        self._last = history.newest() or -math.inf
         self._begin()
 
     def _begin(self) -> None:
         """As after a start: nothing is known of the last hour but the history."""
         self._samples = Samples(_REMEMBER)
         self._steps = 0
-        self._last = -math.inf
         self._thinned = -math.inf
         self._slow: dict[Key, _Slow] = {}
         self._unjudged: dict[str, str] = {}
@@ -91,7 +97,7 @@ class Judge:
 
     def step(self, points: Iterable[Point], at: float) -> Judgement:
         """The judgement at a time, of what is published then."""
-        if at <= self._last:
+        if at < self._last:
             _log.warning("the clock was set back", extra=fields(seconds=round(self._last - at)))
             self._history.rewind(at)
             self._begin()

@@ -49,15 +49,16 @@ def _comma_separated(value: Any) -> Any:
     return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def default_journal() -> Path:
-    """/var/lib/inferslo where a service may write there, else the user's own state folder."""
+def default_state(name: str) -> Path:
+    """A file in /var/lib/inferslo where a service may write there, else in the user's own state
+    folder."""
     if os.access(_STATE_OF_A_SERVICE, os.W_OK):
-        return _STATE_OF_A_SERVICE / "events.db"
+        return _STATE_OF_A_SERVICE / name
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     except RuntimeError:  # a user without a home, as some clusters make
         return _STATE_OF_A_SERVICE / "events.db"
-    return state / "inferslo" / "events.db"
+    return state / "inferslo" / name
 
 
 Targets = (NoDecode, BeforeValidator(_comma_separated), Metavar("[NAME=]URL"))
@@ -118,7 +119,7 @@ class Settings(BaseSettings):
     )
     events: OnOff = Field(default=True, description="Take business events at /v1/events.")
     events_journal: NewFile = Field(
-        default_factory=default_journal,
+        default_factory=lambda: default_state("events.db"),
         description="SQLite file that keeps the events over a restart. Default:"
         " /var/lib/inferslo/events.db where that folder is writable, else"
         " $XDG_STATE_HOME/inferslo/events.db.",
@@ -136,6 +137,23 @@ class Settings(BaseSettings):
     )
     events_series_max: PositiveInt = Field(
         default=1000, description="Series that one family of events may have; more go to `other`."
+    )
+    slo: NewFile | None = Field(
+        default=None,
+        description="SLO file to judge, by what this sidecar publishes (docs/judge.md).",
+    )
+    slo_history: NewFile = Field(
+        default_factory=lambda: default_state("slo.db"),
+        description="SQLite file of what was judged, so that budgets outlive a restart. Default:"
+        " slo.db beside the events' journal.",
+    )
+    alertmanager: Annotated[tuple[Target, ...], *Targets] = Field(
+        default=(),
+        description="Alertmanager, or one of its peers, to tell of the alerts of the SLO file;"
+        " only where no Prometheus evaluates its rules. May be given several times.",
+    )
+    alertmanager_token_file: TokenFile | None = Field(
+        default=None, description="File of the bearer token for Alertmanager."
     )
     log_format: Annotated[Literal["auto", "text", "json"], Metavar("auto|text|json")] = Field(
         default="auto",
@@ -229,6 +247,8 @@ def contradictions(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
             )
     if settings.gpu == "off" and settings.gpu_expected is not None:
         yield ("gpu", "gpu_expected"), "GPUs are expected and not read"
+    if settings.alertmanager and settings.slo is None:
+        yield ("alertmanager", "slo"), "there is nothing to tell without an SLO file"
     if not settings.events and settings.events_token_file is not None:
         yield ("events", "events_token_file"), "tokens without events"
 

@@ -1,0 +1,197 @@
+"""What the judge remembers: thinned, bounded, and whole whatever happens to the process."""
+
+from __future__ import annotations
+
+import math
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from inferslo.sidecar.errors import StartError
+from inferslo.sidecar.judge.history import History, Key, Row
+from inferslo.slo.budget import Mark, Sums, incidents, lasted
+
+HOUR, DAY = 3600, 86400
+A, B = Key("a"), Key("b", (("tenant", "acme"),), "tone")
+STEP = 30
+
+
+def filled(seconds: int, longest: float = 40 * DAY, *, thin: bool = True) -> History:
+    """Ten events an evaluation, of which one is bad in every tenth."""
+    history = History(None, longest)
+    for at in range(STEP, seconds + 1, STEP):
+        with history.evaluation():
+            history.count([Row(A, float(at % 300 == 0), 10.0)], at)
+        if thin and at % 3600 == 0:
+            history.thin(at)
+    history.thin(seconds)
+    return history
+
+
+def test_sums_are_of_what_lies_in_the_window_its_left_end_left_out() -> None:
+    history = History(None, DAY)
+    with history.evaluation():
+        for at in (30, 60, 90):
+            history.count([Row(A, 1, at), Row(B, 0, 5)], at)
+    assert history.of(A).sums(30, 90) == Sums(2, 150, 2)
+    assert history.of(B).sums(0, 60).total == 10
+    assert history.of(Key("c")).sums(0, 90) == Sums(0, 0, 0)
+
+
+def test_thinning_loses_no_event_and_no_evaluation() -> None:
+    history = filled(3 * DAY)
+    sums = history.of(A).sums(-1, 3 * DAY)
+    assert (sums.bad, sums.total, sums.samples) == (3 * DAY / 300, 3 * DAY / 3, 3 * DAY / STEP)
+
+
+@pytest.mark.parametrize("window", [HOUR, 6 * HOUR, DAY, 3 * DAY])
+def test_a_window_over_thinned_rows_is_off_by_less_than_one_of_them(window: int) -> None:
+    now = 4 * DAY
+    thin, exact = filled(now), filled(now, thin=False) if window <= HOUR else None
+    row = 0 if window <= HOUR else 60 if window <= DAY else 600
+    sums = thin.of(A).sums(now - window, now)
+    assert abs(sums.total - window / 3) <= 10 * math.ceil(row / STEP)
+    if exact is not None:
+        assert sums == exact.of(A).sums(now - window, now)
+
+
+def test_rows_are_bounded_by_the_period() -> None:
+    history = filled(40 * DAY, longest=30 * DAY)
+    [(rows,)] = history._db.execute("SELECT count(*) FROM count")
+    most = HOUR / STEP + DAY / 60 + 30 * DAY / 600
+    assert most * 0.95 < rows <= most + 100
+    assert history.of(A).sums(-1, 10 * DAY - 600).samples == 0
+
+
+def test_what_is_no_longer_counted_is_forgotten() -> None:
+    history = History(None, DAY)
+    with history.evaluation():
+        history.count([Row(B, 0, 1)], 0)
+        history.mark(B, 0, True, 75)
+    assert history.groups("b") == [B.group]
+    history.thin(2 * DAY)
+    assert history.groups("b") == []
+    with history.evaluation():
+        history.count([Row(B, 0, 1)], 2 * DAY)
+    assert history.groups("b") == [B.group]
+
+
+def test_runs_of_incidents_give_back_every_mark() -> None:
+    pick = random.Random(1)
+    history, marks, on = History(None, DAY), [], False
+    for at in range(0, HOUR, STEP):
+        on = on != (pick.random() < 0.1)
+        if pick.random() < 0.1:  # not judged
+            continue
+        marks.append(Mark(at, on))
+        with history.evaluation():
+            history.mark(A, at, on, STEP * 1.5)
+    assert history.marks(A, -1, HOUR, STEP) == marks
+    for now in range(0, HOUR, 7 * STEP):
+        inside = [mark for mark in marks if mark.at <= now]
+        edges = history.edges(A, now - 900, now)
+        if inside and edges:
+            assert incidents(edges, now, 900) == incidents(inside, now, 900)
+        found = history.marks(A, now - 300, now, STEP)
+        assert lasted(found, now, 300, STEP) == lasted(inside, now, 300, STEP)
+
+
+def test_a_clock_that_is_set_back_leaves_nothing_to_be_counted_twice() -> None:
+    history = History(None, DAY)
+    for at in (30, 60, 90):
+        with history.evaluation():
+            history.count([Row(A, 1, 1)], at)
+            history.mark(A, at, True, 75)
+    history.rewind(60)
+    assert history.newest() == 60
+    assert history.marks(A, 0, 1000, 30) == [Mark(30, True), Mark(60, True)]
+
+
+def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "slo.db"
+    for start in (0, 300):
+        history = History(path, DAY)
+        for at in range(start, start + 300, STEP):
+            with history.evaluation():
+                history.count([Row(B, 1, 2)], at)
+        history.close()
+    history = History(path, DAY)
+    assert history.groups("b") == [B.group]
+    assert history.of(B).sums(-1, 600) == Sums(20, 40, 20)
+
+
+def test_an_evaluation_that_fails_adds_nothing() -> None:
+    history = History(None, DAY)
+
+    def evaluate() -> None:
+        with history.evaluation():
+            history.count([Row(A, 1, 1)], 30)
+            raise ZeroDivisionError
+
+    pytest.raises(ZeroDivisionError, evaluate)
+    assert history.newest() is None
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", None])
+def test_a_file_that_is_no_history_is_put_aside(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "slo.db"
+    if content is None:  # somebody else's
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE theirs (x)")
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    history = History(path, DAY)
+    with history.evaluation():
+        history.count([Row(A, 1, 1)], 30)
+    assert history.of(A).sums(0, 30).total == 1
+    assert (tmp_path / "slo.db.broken").read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="its folder must be writable"):
+        History(tmp_path / "none" / "slo.db", DAY)
+
+
+WRITER = """
+    import sys
+    from pathlib import Path
+    from inferslo.sidecar.judge.history import History, Key, Row
+    history = History(Path(sys.argv[1]), 86400)
+    at = history.newest() or 0
+    print("ready", flush=True)
+    while True:
+        at += 1
+        with history.evaluation():
+            history.count([Row(Key("a"), 1, 2), Row(Key("b"), 1, 2)], at)
+            history.mark(Key("a"), at, True, 3)
+        if at % 50 == 0:
+            history.thin(at + 3600)
+"""
+
+
+def test_fifty_times_killed_while_writing_it_is_whole_and_goes_on(tmp_path: Path) -> None:
+    path, before = tmp_path / "slo.db", 0.0
+    for _ in range(50):
+        command = [sys.executable, "-c", textwrap.dedent(WRITER), str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"ready\n"
+            time.sleep(0.02)
+            writer.send_signal(signal.SIGKILL)
+        history = History(path, DAY)
+        newest = history.newest() or 0.0
+        assert newest >= before
+        a, b = (history.of(Key(name)).sums(0, newest) for name in ("a", "b"))
+        assert a == b == Sums(newest, 2 * newest, int(newest))  # both, or none, of every evaluation
+        assert not (tmp_path / "slo.db.broken").exists()
+        before = newest
+        history.close()
+    assert before > 50
