@@ -135,7 +135,8 @@ def test_an_evaluation_that_fails_adds_nothing() -> None:
             history.count([Row(A, 1, 1)], 30)
             raise ZeroDivisionError
 
-    pytest.raises(ZeroDivisionError, evaluate)
+    with pytest.raises(ZeroDivisionError):
+        evaluate()
     assert history.newest() is None
 
 
