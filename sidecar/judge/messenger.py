@@ -13,14 +13,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from ...rules.alertmanager.api import Report
-from ...rules.alertmanager.client import Alertmanager
 from ...rules.alertmanager.errors import AlertmanagerError
 from ..log import fields
 from .firing import Firing
 from .judge import Judgement
 from .texts import filled
+
+if TYPE_CHECKING:
+    from ...rules.alertmanager.client import Alertmanager
 
 AGAIN = 60.0  # seconds until what still fires is told again
 _RESOLVED_FOR = 900.0

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from ...rules.alertmanager.client import Alertmanager
 from ...slo.load import load
 from ...slo.plan import Plan
 from ..settings.model import Settings
@@ -44,6 +43,8 @@ def remembered(plan: Plan) -> float:
 def _messenger(settings: Settings) -> Messenger | None:
     if not settings.alertmanager:
         return None
+    from ...rules.alertmanager.client import Alertmanager  # loads an HTTP client of its own
+
     first = settings.alertmanager[0]
     token: Path | None = first.bearer_token_file or settings.alertmanager_token_file
     return Messenger(
