@@ -177,15 +177,14 @@ def healthy(rates: Sequence[float], days: float) -> Iterator[str]:
             pages = Counter(each.alert for each in firings if each.pages)
             tickets = Counter(each.alert for each in firings if not each.pages)
             yield (
-                f"| {rate:g} | {scenario.engines} | {days:g} | {name} | {_counted(pages)} |"
-                f" {_counted(tickets)} |"
+                f"| {rate:g} | {scenario.engines} | {days:g} | {name} |"
+                f" {_counted(pages, 'none')} | {_counted(tickets, 'none')} |"
             )
 
 
-def _counted(alerts: Counter[str]) -> str:
-    return ", ".join(
-        f"{count} {alert}" if count > 1 else alert for alert, count in sorted(alerts.items())
-    )
+def _counted(alerts: Counter[str], none: str = "") -> str:
+    counts = (f"{count} {alert}" if count > 1 else alert for alert, count in sorted(alerts.items()))
+    return ", ".join(counts) or none
 
 
 def main() -> None:
