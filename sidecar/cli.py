@@ -27,6 +27,7 @@ from .commands.check import check
 from .commands.flags import CaFile, Json, TokenFile
 from .commands.importing import import_files
 from .commands.init import init
+from .commands.status import status, watch
 from .commands.verify import verify
 from .errors import SettingsError, StartError
 from .exits import FATAL, OK, PROBLEM, USAGE
@@ -144,9 +145,10 @@ def _sidecar(loaded: Loaded) -> int:
 @app.command("up")
 @with_settings
 def _up(loaded: Loaded) -> int:
-    """Find the engines on this machine and start a sidecar for them.
+    """Find the engines on this machine, start a sidecar for them and judge their SLOs.
 
-    Looks on the usual ports of 127.0.0.1, unless --engine or --litellm says where.
+    Looks on the usual ports of 127.0.0.1, unless --engine or --litellm says where. Judges by
+    --slo, else by ./slo.yaml, else by objectives for chat that fit the engine.
 
     \b
     Examples:
@@ -157,9 +159,10 @@ def _up(loaded: Loaded) -> int:
     \b
     Exit codes: those of `inferslo sidecar`, and 1 if no engine was found.
     """
+    from .ready import with_slo
     from .up import say_next, settle
 
-    return _run(settle(loaded.settings), say_next)
+    return _run(with_slo(settle(loaded.settings)), say_next)
 
 
 def _run(settings: Settings, *announce: Callable[[str, int], None]) -> int:
@@ -218,6 +221,8 @@ def _page(source: str, token_file: str | None, ca_file: str | None) -> Interpret
     return interpret_url(*reach(source, "URL", token_file, ca_file))
 
 
+app.command("status")(status)
+app.command("watch")(watch)
 app.command("init")(init)
 app.command("catalogue")(catalogue)
 app.command("import")(import_files)

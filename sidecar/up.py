@@ -28,7 +28,8 @@ no engine found on 127.0.0.1, ports {ports}
 _NEXT = """\
 Serving at {base}; stop with Ctrl-C. Try:
   curl {base}/metrics
-  curl {base}/v1/status"""
+  curl {base}/v1/status
+  curl {base}/v1/slo"""
 
 
 class NothingFoundError(InfersloError):

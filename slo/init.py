@@ -35,13 +35,15 @@ class Strictness(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Answers:
     """kind: of service, a name of the catalogue. on_call: the team that is called. service: its
-    name. events: the application posts business events, or a gateway is watched."""
+    name. events: the application posts business events, or a gateway is watched. gpu: GPUs are
+    read."""
 
     kind: str
     strictness: Strictness
     on_call: str
     service: str
     events: bool = False
+    gpu: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ _AVAILABILITY = {
     Strictness.STRICT: "99.97 # T42: to prove it takes 9,985 requests without an error",
 }
 _NO_EVENTS = "needs business events of the application (docs/events.md)"
+_NO_GPU = "needs the GPU, which is not read here (docs/gpu.md)"
 _NO_PROBE = "needs the in-engine probe, which is not on the engine's page"
 _ON_CALL = """\
 response: # who acts, and when
@@ -175,6 +178,8 @@ def _lacks(block: str, answers: Answers, page: EnginePage) -> str:
         needs = Needs.PROBE
     if needs is Needs.PROBE and not page.probed:
         return _NO_PROBE
+    if needs is Needs.GPU and not answers.gpu:
+        return _NO_GPU
     return _NO_EVENTS if needs is Needs.EVENTS and not answers.events else ""
 
 

@@ -1,0 +1,177 @@
+"""What `inferslo status` and `inferslo watch` do: ask a sidecar, and say how all stands."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from ...exporters.reading import ErrorKind, SourceError
+from ..printable import printable
+from ..reach import reach
+
+_WORDS = {
+    "ok": "ok", "no_traffic": "no traffic", "no_data": "no data", "signal_missing": "no signal",
+}  # fmt: skip
+_BAR = 10
+_CLEAR = "\x1b[H\x1b[J"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The documents of /v1/status and /v1/slo; slo is None where no SLO file is judged."""
+
+    url: str
+    status: Mapping[str, Any]
+    slo: Mapping[str, Any] | None
+
+    def as_json(self) -> str:
+        return json.dumps({"status": self.status, "slo": self.slo}, indent=2)
+
+
+def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
+    """Raises SourceError, SettingsError."""
+    target, fetcher = reach(url, "--sidecar", token_file, ca_file)
+
+    def document(path: str) -> Any:
+        body = fetcher.get(f"{target.url}{path}").body
+        try:
+            return json.loads(body)
+        except ValueError:
+            raise SourceError(
+                ErrorKind.NOT_METRICS, f"{target.url}{path} is no sidecar's: it gives no JSON"
+            ) from None
+
+    try:
+        status = document("/v1/status")
+        try:
+            slo = document("/v1/slo")
+        except SourceError as error:
+            if error.kind is not ErrorKind.STATUS:
+                raise
+            slo = None
+    finally:
+        fetcher.close()
+    return Standing(target.url, status, slo)
+
+
+def is_calm(standing: Standing) -> bool:
+    """Nobody is called: no alert fires."""
+    return not (standing.slo and standing.slo["alerts"])
+
+
+def follow(url: str, token_file: str | None, ca_file: str | None, every: float) -> int:
+    """Shows it again and again; a sidecar that does not answer is waited for."""
+    clear = _CLEAR if sys.stdout.isatty() else ""
+    while True:
+        try:
+            text = show(asked(url, token_file, ca_file))
+        except SourceError as error:
+            text = f"{printable(error.detail)}\n"
+        typer.echo(f"{clear}{text}", nl=False)
+        time.sleep(every)
+
+
+def show(standing: Standing) -> str:
+    """One screenful of text."""
+    return "".join(f"{line}\n" for line in _lines(standing))
+
+
+def _lines(standing: Standing) -> Iterator[str]:
+    slo = standing.slo
+    if slo is None:
+        yield f"{standing.url}: no SLO file is judged; start the sidecar with --slo FILE"
+    else:
+        yield from _judged(slo)
+    yield ""
+    yield from _sources(standing.status)
+
+
+def _judged(slo: Mapping[str, Any]) -> Iterator[str]:
+    at = slo["judged_at"]
+    age = "not yet judged" if at is None else f"judged {max(0.0, time.time() - at):.0f} s ago"
+    yield f"{_bold(printable(slo['service']))}  {age}"
+    if slo["fault"]:
+        yield _red(f"cannot judge: {printable(slo['fault'])}")
+    yield ""
+    rows = [_row(objective) for objective in slo["objectives"]]
+    yield from _table([("", "STATE", "GOOD", "OF", "BUDGET LEFT", "", "BURN 1H"), *rows])
+    for name, why in slo["not_judged"].items():
+        yield f"{printable(name)}: not judged here: {printable(why)}"
+    yield ""
+    if not slo["alerts"]:
+        yield "nobody is called"
+    for alert in sorted(slo["alerts"], key=lambda alert: alert["labels"]["tier"]):
+        yield from _alert(alert)
+
+
+def _row(objective: Mapping[str, Any]) -> tuple[str, ...]:
+    budget, burn = objective["budget"]["remaining"], objective["burn_rate"]
+    name = printable(" ".join(filter(None, [objective["name"], objective["group_text"]])))
+    state = "INCIDENT" if objective["incident"] else _WORDS.get(objective["state"], "unknown")
+    return (
+        name, state,
+        _percent(objective["good_ratio"]), f"{objective['objective'] * 100:g} %",
+        _percent(budget) if budget is not None else _covered(objective),
+        _bar(budget), "-" if burn is None else f"{burn:.1f}x",
+    )  # fmt: skip
+
+
+def _covered(objective: Mapping[str, Any]) -> str:
+    return f"(knows {objective['budget']['coverage']:.0%})"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:.4g} %"
+
+
+def _bar(share: float | None) -> str:
+    if share is None:
+        return ""
+    full = round(_BAR * min(1.0, max(0.0, share)))
+    return "#" * full + "." * (_BAR - full)
+
+
+def _alert(alert: Mapping[str, Any]) -> Iterator[str]:
+    labels, texts = alert["labels"], alert["annotations"]
+    head = f"tier {labels['tier']} ({labels['team']}), {labels['severity']}: {texts['summary']}"
+    yield _red(printable(head)) if labels["severity"] == "page" else printable(head)
+    yield f"  {printable(texts['impact'])}"
+    yield from (f"  {printable(action)}" for action in texts["actions"].splitlines())
+    yield f"  {printable(texts['runbook_url'])}"
+
+
+def _sources(status: Mapping[str, Any]) -> Iterator[str]:
+    for source in status["sources"]:
+        why = f": {source['error']['detail']}" if "error" in source else ""
+        yield printable(f"{source['name']}: {source['state']}{why}")
+    for gap in status["not_watched"]:
+        yield printable(f"{gap['signal']}: not watched, {gap['reason']}; {gap['remedy']}")
+
+
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    width = shutil.get_terminal_size().columns
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(wide) for cell, wide in zip(row, widths, strict=True))
+        line = "  ".join(cells).rstrip()[: max(width, 80)]
+        yield _red(line) if "INCIDENT" in row else line
+
+
+def _bold(text: str) -> str:
+    return typer.style(text, bold=True) if _coloured() else text
+
+
+def _red(text: str) -> str:
+    return typer.style(text, fg="red", bold=True) if _coloured() else text
+
+
+def _coloured() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
