@@ -14,7 +14,7 @@ from ..slo.errors import SpecError
 from ..slo.plan import NO_RUNBOOKS, Plan
 from .alertmanager.errors import NoReceiversError, TreeError
 from .alertmanager.routing import routing_tests
-from .alertmanager.tree import tree
+from .alertmanager.tree import doubts, tree
 from .compile import compile_rules
 from .formats import FILES, resource_name, write
 from .model import Format, Group
@@ -62,6 +62,7 @@ def build(plans: Sequence[Plan], format: Format = Format.PROMETHEUS) -> Built:
     notes = [note for plan in plans if (note := _unlinked(plan, plans))]
     try:
         files |= _routing(plans, [group for groups in compiled.values() for group in groups])
+        notes += doubts(plans)
     except NoReceiversError as error:
         notes.append(str(error))
     except TreeError as error:

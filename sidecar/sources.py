@@ -57,7 +57,7 @@ def add_sources(settings: Settings, add: Add, at_end: ExitStack) -> tuple[Gap, .
 def _add_gpu(settings: Settings, add: Add, at_end: ExitStack) -> Iterable[Gap]:
     if settings.gpu == "off":
         yield Gap("gpu", "switched off", "--gpu auto")
-    elif settings.gpu == "auto" and not _driver_is_here():
+    elif not reads_gpu(settings):
         yield Gap(
             "gpu",
             "no NVIDIA driver library (libnvidia-ml.so.1) in this container or machine",
@@ -78,7 +78,12 @@ def _add_gpu(settings: Settings, add: Add, at_end: ExitStack) -> Iterable[Gap]:
         add(root)
 
 
-def _driver_is_here() -> bool:
+def reads_gpu(settings: Settings) -> bool:
+    """Whether GPUs are asked for, by name or because the driver's library is here."""
+    return settings.gpu == "on" or (settings.gpu == "auto" and driver_is_here())
+
+
+def driver_is_here() -> bool:
     try:
         ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:

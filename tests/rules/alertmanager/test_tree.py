@@ -22,7 +22,7 @@ from plans import RECEIVERS, RESPONSE, chat_plan, objective, plan
 from inferslo.rules.alertmanager.api import Matcher, Report
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.rules.alertmanager.errors import NoReceiversError, TreeError
-from inferslo.rules.alertmanager.tree import Timing, tree
+from inferslo.rules.alertmanager.tree import Timing, doubts, tree
 from inferslo.rules.yamltext import dump
 from inferslo.slo.plan import OfficeHours, Plan, Receiver, Urgency
 
@@ -32,6 +32,34 @@ SILENCE = 2.0  # seconds in which all that QUICK would send has been sent
 ALL_DAY = OfficeHours("sunday:saturday", "00:00", "24:00")
 NAMES = tuple(receiver.name for receiver in RECEIVERS)
 ODD = 'chat "ü"\\{x},=~\nnext'
+
+
+def test_receivers_that_work_are_not_doubted() -> None:
+    assert list(doubts([chat_plan()])) == []
+    assert list(doubts([chat_plan(receivers=())])) == []  # none are made, which is told elsewhere
+
+
+def test_a_watchdog_that_nobody_hears_is_told() -> None:
+    [told] = doubts([chat_plan(receivers=RECEIVERS[:-1])])
+    assert told.startswith("nobody hears InfersloWatchdog")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("watchdog", "watchdogs"), ("ops-pager", "ops-pagers")]
+)
+def test_a_receiver_that_no_alert_reaches_is_told_with_what_was_meant(
+    name: str, meant: str
+) -> None:
+    receivers = [replace(r, name=meant) if r.name == name else r for r in RECEIVERS]
+    told = list(doubts([chat_plan(receivers=tuple(receivers))]))
+    assert told[0] == f"no alert reaches receiver {meant}: did you mean {name}?"
+
+
+def test_a_receiver_that_one_service_describes_and_another_reaches_is_fine() -> None:
+    shared = Receiver("shared", "webhook", (("url", "http://h/"),))
+    response = tuple(replace(t, receiver="shared", tickets="shared") for t in RESPONSE)
+    other = chat_plan(service="other", response=response, receivers=(shared,))
+    assert list(doubts([chat_plan(receivers=(*RECEIVERS, shared)), other])) == []
 
 
 def text(plans: Sequence[Plan], timing: Timing = USUAL) -> str:
@@ -101,7 +129,7 @@ def accepted(scratch: Path, config: str) -> list[str]:
 def test_amtool_accepts_the_tree_and_amlint_finds_only_what_is_meant(tmp_path: Path) -> None:
     """The default receiver is empty: what ends there is no service's of ours."""
     services = [
-        chat_plan(receivers=(*RECEIVERS, Receiver("watchdog", "webhook", (("url", "http://w/"),)))),
+        chat_plan(),
         chat_plan(
             service=ODD,
             office_hours=OfficeHours("sunday:saturday", "00:00", "24:00", "Europe/Berlin"),
