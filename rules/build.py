@@ -27,11 +27,11 @@ ALERTMANAGER, ROUTING_TEST = "alertmanager.yaml", "routing.test.yaml"
 RUNBOOKS = "runbooks"
 _NO_SERVICE = (
     "{0}: each service has its own runbooks, and runbook_url does not tell which: write"
-    " https://…/runbooks/{{service}}/{{alert}}"
+    " https://…/runbooks/{{service}}/{{alert}}.md"
 )
 _NO_RUNBOOKS = (
     "{0}: its alerts link to no runbook: put runbooks/ where people read it, and write"
-    " runbook_url: https://…/{{alert}}"
+    " runbook_url: https://…/{{alert}}.md"
 )
 
 

@@ -72,12 +72,17 @@ response: # who acts, and when
     team: {team}
     receiver: {team}-tickets
 
+# Where people read the pages that `inferslo build` puts into runbooks/, to which alerts link:
+# runbook_url: https://github.com/ORG/REPO/blob/main/generated/runbooks/{{alert}}.md
+
 # How they are reached; the routing tree needs it. Remove the # and write your own:
 # receivers:
 #   {team}-pager:
 #     pagerduty: {{routing_key_file: /etc/alertmanager/pagerduty.key}}
 #   {team}-tickets:
 #     slack: {{api_url_file: /etc/alertmanager/slack.url, channel: "#{team}"}}
+#   watchdog: # calls you when it no longer hears that alerting works
+#     webhook: {{url: "https://dead-mans-switch.example/ping"}}
 """
 
 

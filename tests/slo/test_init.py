@@ -128,7 +128,11 @@ def test_one_team_is_paged_once_of_an_incident() -> None:
 def test_the_receivers_in_the_comment_are_right_once_it_is_none() -> None:
     head, mark, tail = text_of().partition("# receivers:")
     plan = load_text(head + (mark + tail).replace("# ", "", 1).replace("\n# ", "\n"))
-    assert [receiver.name for receiver in plan.receivers] == ["platform-pager", "platform-tickets"]
+    assert [receiver.name for receiver in plan.receivers] == [
+        "platform-pager",
+        "platform-tickets",
+        "watchdog",
+    ]
 
 
 @pytest.mark.parametrize(
