@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from inferslo.rules.alertmanager.tree import Timing, doubts, tree
 from inferslo.rules.yamltext import dump
 from inferslo.slo.plan import OfficeHours, Plan, Receiver, Urgency
 
+ROOT = Path(__file__).parents[3]
 USUAL = Timing()
 QUICK = Timing("200ms", "500ms", "1h", "1h", "1h", "500ms")
 SILENCE = 2.0  # seconds in which all that QUICK would send has been sent
@@ -110,7 +112,7 @@ def alert(slo: str, **labels: str) -> dict[str, str]:
 def chain(scratch: Path, **overrides: Any) -> Iterator[Chain]:
     """A real Alertmanager with the tree of one service, of which all receivers are webhooks."""
     with Inbox() as inbox:
-        service = chat_plan(**{"receivers": webhooks(inbox, *NAMES, "watchdog")} | overrides)
+        service = chat_plan(**{"receivers": webhooks(inbox, *NAMES)} | overrides)
         with alertmanager(scratch, text([service], QUICK)) as server:
             yield Chain(inbox, Alertmanager([server.url]), server)
 
@@ -222,6 +224,17 @@ def test_an_alert_reaches_the_receiver_of_its_tier_and_no_other(tmp_path: Path) 
 def heard(inbox: Inbox) -> set[tuple[str, str]]:
     """Each alert told, and the receiver that was."""
     return {(slo, told.body["receiver"]) for told in inbox.received for slo in told.names}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/alertmanager.md"])
+def test_the_page_that_the_docs_tell_to_send_reaches_tier_1(page: str, tmp_path: Path) -> None:
+    written = (ROOT / page).read_text(encoding="utf-8")
+    [command] = re.findall(r"^amtool .* alert add .*\\\n.*$", written, re.MULTILINE)
+    with chain(tmp_path) as chained:
+        command = command.replace("http://127.0.0.1:9093", chained.server.url)
+        command = command.replace("SERVICE", "checkout-assistant")
+        subprocess.run(command, shell=True, check=True)
+        chained.inbox.wait(lambda told: told.receiver == "ops-pager", "the page")
 
 
 def test_what_is_no_service_of_ours_ends_in_the_default_receiver_unheard(tmp_path: Path) -> None:
