@@ -14,7 +14,7 @@ from ..slo.errors import SpecError
 from ..slo.plan import NO_RUNBOOKS, Plan
 from .alertmanager.errors import NoReceiversError, TreeError
 from .alertmanager.routing import routing_tests
-from .alertmanager.tree import tree
+from .alertmanager.tree import doubts, tree
 from .compile import compile_rules
 from .formats import FILES, resource_name, write
 from .model import Format, Group
@@ -27,11 +27,11 @@ ALERTMANAGER, ROUTING_TEST = "alertmanager.yaml", "routing.test.yaml"
 RUNBOOKS = "runbooks"
 _NO_SERVICE = (
     "{0}: each service has its own runbooks, and runbook_url does not tell which: write"
-    " https://…/runbooks/{{service}}/{{alert}}"
+    " https://…/runbooks/{{service}}/{{alert}}.md"
 )
 _NO_RUNBOOKS = (
     "{0}: its alerts link to no runbook: put runbooks/ where people read it, and write"
-    " runbook_url: https://…/{{alert}}"
+    " runbook_url: https://…/{{alert}}.md"
 )
 
 
@@ -62,6 +62,7 @@ def build(plans: Sequence[Plan], format: Format = Format.PROMETHEUS) -> Built:
     notes = [note for plan in plans if (note := _unlinked(plan, plans))]
     try:
         files |= _routing(plans, [group for groups in compiled.values() for group in groups])
+        notes += doubts(plans)
     except NoReceiversError as error:
         notes.append(str(error))
     except TreeError as error:

@@ -56,5 +56,5 @@ def _fitted(settings: Settings) -> Path:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartError(f"cannot make {path.parent}: {error.strerror}") from error
-    write_over(path, write(answers, found.engine) + _QUICK)
+    write_over(path, write(answers, found.page) + _QUICK)
     return path

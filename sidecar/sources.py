@@ -80,10 +80,10 @@ def _add_gpu(settings: Settings, add: Add, at_end: ExitStack) -> Iterable[Gap]:
 
 def reads_gpu(settings: Settings) -> bool:
     """Whether GPUs are asked for, by name or because the driver's library is here."""
-    return settings.gpu == "on" or (settings.gpu == "auto" and _driver_is_here())
+    return settings.gpu == "on" or (settings.gpu == "auto" and driver_is_here())
 
 
-def _driver_is_here() -> bool:
+def driver_is_here() -> bool:
     try:
         ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:

@@ -23,6 +23,7 @@ _NOTHING = """\
 no engine found on 127.0.0.1, ports {ports}
   Start one:            vllm serve MODEL --port 8000
   Or say where it is:   inferslo up --engine http://HOST:PORT
+                        (make up ARGS="--engine http://HOST:PORT")
   Or read one page:     inferslo read http://HOST:PORT --explain"""
 
 _NEXT = """\

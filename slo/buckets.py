@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -20,6 +20,7 @@ from .quantities import format_duration
 from .signals import Needs, Shape
 
 Bounds = Sequence[float]
+MODEL = "model_name"  # the label by which a plan chooses models
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class EnginePage:
 
     version: "" if it is not told. bounds: finite upper bounds of latency histograms, seconds,
     ascending. missing: why a signal cannot be had from this page, and what to do. probed: series of
-    the in-engine probe are on it.
+    the in-engine probe are on it. models: that it serves, () if it does not tell.
     """
 
     engine_type: str
@@ -36,16 +37,23 @@ class EnginePage:
     bounds: Mapping[str, Bounds]
     missing: Mapping[str, str] = field(default_factory=dict)
     probed: bool = False
+    models: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        engine = BUCKET_FLAGS.get(self.engine_type)
+        return f"{engine.title if engine else self.engine_type} {self.version}".rstrip()
 
 
 class Kind(StrEnum):
     BOUND = "bound"  # the threshold is no bound of the histogram
     MISSING = "missing"  # the page has no such signal
+    MATCH = "match"  # the page has no such model
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One line about one objective: what is wrong and how to mend it."""
+    """One line about one objective, "" for all: what is wrong and how to mend it."""
 
     objective: str
     kind: Kind
@@ -112,12 +120,13 @@ class _Misfit:
 def check(plan: Plan, page: EnginePage) -> tuple[Problem, ...]:
     """What keeps objectives from being judged by this page, in the order of the plan.
 
-    What engines do not publish (events, GPU, the user's own queries) is not looked for.
+    What engines do not publish (events, GPU, the user's own queries) is not looked for: that is
+    what not_asked() names.
     """
     missing = {each.name: _missing(each, page) for each in plan.objectives}
     found = (_misfit(each, page) for each in plan.objectives if not missing[each.name])
     misfits = {each.objective.name: each for each in found if each}
-    problems = []
+    problems = list(_unmatched(plan, page))
     for name, why in missing.items():
         if why:
             problems.append(Problem(name, Kind.MISSING, why))
@@ -125,6 +134,23 @@ def check(plan: Plan, page: EnginePage) -> tuple[Problem, ...]:
             text = f"{_off_bound(misfit, page)}; {_remedy(misfit, list(misfits.values()), page)}"
             problems.append(Problem(name, Kind.BOUND, text))
     return tuple(problems)
+
+
+def not_asked(plan: Plan) -> Mapping[Needs, tuple[str, ...]]:
+    """Objectives that no engine's page can answer, by what they need in its place."""
+    others = (need for need in Needs if need not in (Needs.SCRAPE, Needs.PROBE))
+    by_need = {
+        need: tuple(each.name for each in plan.objectives if each.signal.needs is need)
+        for need in others
+    }
+    return {need: names for need, names in by_need.items() if names}
+
+
+def _unmatched(plan: Plan, page: EnginePage) -> Iterator[Problem]:
+    wanted = dict(plan.selection.match).get(MODEL, ())
+    if wanted and page.models and not set(wanted) & set(page.models):
+        names = f"{' or '.join(wanted)}: it serves {', '.join(page.models)}"
+        yield Problem("", Kind.MATCH, f"{page.title} serves no {MODEL} {names}")
 
 
 def _by_probe(objective: Objective) -> bool:
@@ -156,7 +182,7 @@ def _misfit(objective: Objective, page: EnginePage) -> _Misfit | None:
 
 
 def _off_bound(misfit: _Misfit, page: EnginePage) -> str:
-    threshold, engine = format_duration(misfit.threshold), _title(page)
+    threshold, engine = format_duration(misfit.threshold), page.title
     at = bisect(misfit.bounds, float(misfit.threshold))
     near = [format_duration(Decimal(repr(b))) for b in misfit.bounds[max(at - 1, 0) : at + 1]]
     if at == 0:
@@ -182,8 +208,3 @@ def _remedy(misfit: _Misfit, misfits: Sequence[_Misfit], page: EnginePage) -> st
         return f"or start it with {flags}"
     first = ".".join(str(part) for part in engine.since)
     return f"or start {engine.title} {first} or newer with {flags}"
-
-
-def _title(page: EnginePage) -> str:
-    engine = BUCKET_FLAGS.get(page.engine_type)
-    return f"{engine.title if engine else page.engine_type} {page.version}".rstrip()

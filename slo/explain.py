@@ -188,14 +188,19 @@ def _response(plan: Plan) -> Iterator[str]:
 
 
 def _tier(tier: Tier) -> str:
+    to = tier.receiver
+    if tier.tickets != tier.receiver:
+        to += f" (tickets: {tier.tickets})"
+    return f"tier {tier.tier}: {tier.team} at {to}, when {reasons(tier)}"
+
+
+def reasons(tier: Tier) -> str:
+    """What sets the tier off, in words."""
     repeated = f"{tier.times} incidents in {format_duration(tier.within)}"
     when = [repeated if why is When.REPEATED else str(why) for why in sorted(tier.when)]
     if tier.after is not None:
         when.append(f"an incident of {format_duration(tier.after)}")
-    to = tier.receiver
-    if tier.tickets != tier.receiver:
-        to += f" (tickets: {tier.tickets})"
-    return f"tier {tier.tier}: {tier.team} at {to}, when {' or '.join(when)}"
+    return " or ".join(when)
 
 
 def _receiver(receiver: Receiver) -> str:

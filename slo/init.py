@@ -46,19 +46,6 @@ class Answers:
     gpu: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What was found: the models that it serves, and its page."""
-
-    models: tuple[str, ...]
-    page: EnginePage
-
-    @property
-    def title(self) -> str:
-        """For comments; the version is what the engine says, whatever that is."""
-        return printable(f"{self.page.engine_type} {self.page.version}".rstrip())
-
-
 class InitError(SloError):
     """No file can be made of these answers; one line says what to do."""
 
@@ -85,16 +72,21 @@ response: # who acts, and when
     team: {team}
     receiver: {team}-tickets
 
+# Where people read the pages that `inferslo build` puts into runbooks/, to which alerts link:
+# runbook_url: https://github.com/ORG/REPO/blob/main/generated/runbooks/{{alert}}.md
+
 # How they are reached; the routing tree needs it. Remove the # and write your own:
 # receivers:
 #   {team}-pager:
 #     pagerduty: {{routing_key_file: /etc/alertmanager/pagerduty.key}}
 #   {team}-tickets:
 #     slack: {{api_url_file: /etc/alertmanager/slack.url, channel: "#{team}"}}
+#   watchdog: # calls you when it no longer hears that alerting works
+#     webhook: {{url: "https://dead-mans-switch.example/ping"}}
 """
 
 
-def write(answers: Answers, engine: Engine) -> str:
+def write(answers: Answers, page: EnginePage) -> str:
     """The file's text, which passes `check` by itself and against the engine's page.
 
     Raises InitError, and NoSuchEntryError of an unknown kind.
@@ -104,12 +96,12 @@ def write(answers: Answers, engine: Engine) -> str:
     entry = catalogue.entry(answers.kind)
     before, _, after = entry.text.partition("objectives:\n")
     blocks = [_as_strict(block, answers.strictness) for block in after.strip("\n").split("\n\n")]
-    lacking = {block: _lacks(block, answers, engine.page) for block in blocks}
+    lacking = {block: _lacks(block, answers, page) for block in blocks}
     blocks = [_commented(block, why) if why else block for block, why in lacking.items()]
     _check_not_empty(blocks, answers, next(filter(None, lacking.values()), ""))
     classes = before[before.index("classes:") :].strip("\n") if "classes:" in before else ""
-    parts = [_head(before.partition("\n")[0], answers, engine), classes]
-    fitted = _fitted(parts, blocks, answers.strictness, engine)
+    parts = [_head(before.partition("\n")[0], answers, page), classes]
+    fitted = _fitted(parts, blocks, answers.strictness, page)
     _check_not_empty(fitted, answers, "the engine's page does not tell what they need")
     return _joined([*parts, _objectives(fitted), _ON_CALL.format(team=answers.on_call)])
 
@@ -127,15 +119,16 @@ def _check_not_empty(blocks: list[str], answers: Answers, why: str) -> None:
         raise InitError(f"no objective of {answers.kind} can be judged here: {why}")
 
 
-def _head(title: str, answers: Answers, engine: Engine) -> str:
+def _head(title: str, answers: Answers, page: EnginePage) -> str:
+    engine = printable(page.title)
     lines = [
         title,
-        f"# Written by `inferslo init` for {engine.title}, strictness {answers.strictness}.",
+        f"# Written by `inferslo init` for {engine}, strictness {answers.strictness}.",
         "# Each number is followed by its source (docs/catalogue.md); change what does not fit.",
         f"service: {answers.service}",
         f"owner: {answers.on_call}",
     ]
-    models = [json.dumps(model, ensure_ascii=False) for model in engine.models]
+    models = [json.dumps(model, ensure_ascii=False) for model in page.models]
     if models:
         lines.append(f"match: {{model_name: [{', '.join(models)}]}}")
     return "\n".join(lines)
@@ -195,11 +188,11 @@ def _as_strict(block: str, strictness: Strictness) -> str:
 
 
 def _fitted(
-    parts: list[str], blocks: list[str], strictness: Strictness, engine: Engine
+    parts: list[str], blocks: list[str], strictness: Strictness, page: EnginePage
 ) -> list[str]:
     """The blocks so that the page can answer all that are not comments."""
     plan = load_text(_joined([*parts, _objectives(blocks)]))
-    problems = {problem.objective: problem for problem in check(plan, engine.page)}
+    problems = {problem.objective: problem for problem in check(plan, page)}
     fitted = []
     for block in blocks:
         problem = problems.get(_value(block, "name")) if _is_active(block) else None
@@ -208,16 +201,17 @@ def _fitted(
         elif problem.kind is Kind.MISSING:
             fitted.append(_commented(block, problem.text))
         else:
-            fitted.append(_moved(block, strictness, engine))
+            fitted.append(_moved(block, strictness, page))
     return fitted
 
 
-def _moved(block: str, strictness: Strictness, engine: Engine) -> str:
+def _moved(block: str, strictness: Strictness, page: EnginePage) -> str:
     """The threshold moved to a bound: that below if strict, else that above, where there is one."""
-    wish, bounds = _value(block, "threshold"), engine.page.bounds[_value(block, "signal")]
+    wish, bounds = _value(block, "threshold"), page.bounds[_value(block, "signal")]
     above = bisect(bounds, float(parse_duration(wish)))
     at = above - 1 if strictness is Strictness.STRICT else above
     bound = Decimal(repr(bounds[min(max(at, 0), len(bounds) - 1)]))
     source = re.search(r"threshold: \S+ +# ([\w-]+)", block)
     says = f"{source[1]} says {wish}, no bound" if source else f"{wish} is no bound"
-    return _with(block, "threshold", f"{format_duration(bound)} # {says} of {engine.title}")
+    whose = f"{says} of {printable(page.title)}"
+    return _with(block, "threshold", f"{format_duration(bound)} # {whose}")

@@ -54,6 +54,7 @@ RECEIVERS = (
     ),
     Receiver("eng-tickets", "webhook", (("url", "http://tickets.example/hook"),)),
     Receiver("slo-review", "webhook", (("url", "http://review.example/hook"),)),
+    Receiver("watchdog", "webhook", (("url", "http://dead-mans-switch.example/ping"),)),
 )  # fmt: skip
 THRESHOLDS = {"ttft": "2.5", "tpot": "0.1", "itl": "0.1", "e2e": "30", "queue": "1"}
 FAILED = ("error", "timeout", "aborted", "rejected", "empty")

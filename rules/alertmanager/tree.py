@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...slo.errors import closest
 from ...slo.plan import OfficeHours, Plan, Receiver, Severity, Tier, Urgency
 from ..naming import WATCHDOG
 from .api import Matcher
@@ -69,6 +70,21 @@ def tree(plans: Sequence[Plan], timing: Timing = Timing()) -> dict[str, Any]:
         "time_intervals": [_time_interval(name, hours) for name, hours in intervals.items()],
         "receivers": list(_described(branches, known)),
     }
+
+
+def doubts(plans: Sequence[Plan]) -> Iterator[str]:
+    """What is odd about the receivers of files that describe some, a line each."""
+    described = {receiver.name for plan in plans for receiver in plan.receivers}
+    branches = (_branch(plan, Timing()) for plan in plans)
+    reached = {name.removesuffix(_OFFICE) for branch in branches for name in _named(branch)}
+    for name in sorted(described - reached - {WATCHDOG_RECEIVER}):
+        hint = closest(name, (reached | {WATCHDOG_RECEIVER}) - (described - {name}))
+        yield f"no alert reaches receiver {name}{hint}"
+    if described and WATCHDOG_RECEIVER not in described:
+        yield (
+            f"nobody hears {WATCHDOG.name}, which tells that alerting works: describe the receiver"
+            f" {WATCHDOG_RECEIVER}, at a service that calls you when it no longer hears it"
+        )
 
 
 def receiver_of(tier: Tier, severity: str, urgency: str) -> str:

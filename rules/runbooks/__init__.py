@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from types import MappingProxyType
 
+from ...slo.explain import reasons
 from ...slo.plan import Objective, Plan
 from ...slo.quantities import format_duration
 from ...slo.signals import Needs, Signal
@@ -44,6 +45,7 @@ _BY_SIGNAL: Mapping[str, str] = MappingProxyType(
         "composite": "quality",
     }
 )
+_SECOND = 2
 _UNKNOWN = "Nobody can say how users fare."
 
 
@@ -155,7 +157,7 @@ def _written(plan: Plan, page: _Page) -> str:
         "\n".join(f"- {fact}" for fact in page.facts),
         _do_first(page.first),
         _where(plan),
-        text.replace("{match}", _match(plan)).rstrip(),
+        text.replace("{match}", _match(plan)).replace("{after}", _after(plan)).rstrip(),
         _who(plan),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -176,7 +178,14 @@ def _where(plan: Plan) -> str:
 
 def _who(plan: Plan) -> str:
     tiers = sorted(plan.response, key=lambda tier: tier.tier)
-    return "Who: " + "; ".join(f"tier {tier.tier} {tier.team}" for tier in tiers) + "."
+    told = (f"tier {tier.tier} {tier.team}, when {reasons(tier)}" for tier in tiers)
+    return f"Who is told of an objective without anybody's doing: {'; '.join(told)}."
+
+
+def _after(plan: Plan) -> str:
+    """How long tier 1 tries alone."""
+    own = [tier.after for tier in plan.response if tier.tier == _SECOND and tier.after is not None]
+    return format_duration(own[0]) if own else "half an hour"
 
 
 def _match(plan: Plan) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,8 @@ import typer
 
 from ...rules.alertmanager.api import Alert, Matcher, Silence
 from ...rules.alertmanager.client import Alertmanager
+from ...rules.naming import WATCHDOG
+from ...slo.errors import closest
 from ...slo.quantities import parse_duration
 from ..printable import printable
 from ..settings.load import load_target
@@ -80,18 +83,49 @@ def silence(client: Alertmanager, wanted: Wanted) -> str:
     """Makes the silence; says which and what it mutes."""
     if not wanted.comment.strip():
         raise typer.BadParameter("--comment is empty: say why, for whoever finds it at night")
+    if all(map(_is_met_by_nothing, wanted.matchers)):
+        raise typer.BadParameter("that would silence everything: name a service, an slo or a tier")
     now = datetime.now(UTC)
     end = now + wanted.lasts
-    muted = len(client.alerts(wanted.matchers))
+    matchers = _sparing_the_watchdog(wanted.matchers)
+    held = client.alerts()
+    muted = len(client.alerts(matchers))
     id = client.silence(
-        wanted.matchers,
+        matchers,
         start=now,
         end=end,
         created_by=wanted.by or _login(),
         comment=wanted.comment,
     )
     mutes = f"mutes {muted} that fire now" if muted else "no alert that fires now is muted by it"
-    return f"{id} until {_time(end)}: {mutes}\nto end it: inferslo silence expire {id}"
+    lines = [f"{id} until {_time(end)}: {mutes}", *_doubts(matchers, held)]
+    return "\n".join([*lines, f"to end it: inferslo silence expire {id}"])
+
+
+def _is_met_by_nothing(matcher: Matcher) -> bool:
+    """Whether it holds of an alert without the label, as a regular expression of anything does."""
+    if not matcher.is_regex:
+        return matcher.is_equal is (not matcher.value)
+    try:
+        return matcher.is_equal is bool(re.fullmatch(matcher.value, ""))
+    except re.error:  # Alertmanager's are of another kind, and it says what is wrong
+        return False
+
+
+def _sparing_the_watchdog(matchers: Sequence[Matcher]) -> list[Matcher]:
+    """Whoever mutes a service does not mean its dead man's switch, which would call somebody."""
+    if any((each.name, each.value) == ("alertname", WATCHDOG.name) for each in matchers):
+        return list(matchers)
+    return [*matchers, Matcher("alertname", WATCHDOG.name, is_equal=False)]
+
+
+def _doubts(matchers: Sequence[Matcher], held: Iterable[Alert]) -> Iterator[str]:
+    """The watchdog of each service always fires, so that a service not among them is a slip."""
+    services = {alert.labels["service"] for alert in held if "service" in alert.labels}
+    named = (m.value for m in matchers if m.name == "service" and m.is_equal and not m.is_regex)
+    for service in named:
+        if services and service not in services:
+            yield f"but no alert is of a service {service}{closest(service, services)}"
 
 
 def as_json(found: Sequence[Alert | Silence]) -> str:

@@ -76,6 +76,7 @@ def _add(
 ) -> int:
     """Silence the alerts of which every MATCHER holds, from now on.
 
+    InfersloWatchdog goes on, unless a matcher names it: whoever listens for it would be called.
     Look first at which they are: `inferslo alerts MATCHER…`.
 
     \b

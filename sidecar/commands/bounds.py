@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...exporters.engines import ENGINES
 from ...exporters.http import Fetcher
-from ...exporters.names import E2E, ITL, QUEUE, TPOT, TTFT, Feed
+from ...exporters.names import E2E, ENGINE_INFO, ITL, QUEUE, TPOT, TTFT, Feed
 from ...exporters.reading import Histogram, Observation
 from ...slo.buckets import EnginePage
 from ..errors import StartError
@@ -44,7 +44,14 @@ def page_of(read: Interpretation) -> EnginePage:
         bounds=_bounds(read.observation),
         missing={signal: gaps[gap] for signal, gap in _GAPS.items() if gap in gaps},
         probed=any(point.family.feed is Feed.PROBE for point in read.observation.points),
+        models=_models(read.observation),
     )
+
+
+def _models(observation: Observation) -> tuple[str, ...]:
+    at = ENGINE_INFO.labels.index("model_name")
+    infos = {point.labels[at] for point in observation.points if point.family is ENGINE_INFO}
+    return tuple(sorted(filter(None, infos)))
 
 
 def _bounds(observation: Observation) -> dict[str, tuple[float, ...]]:

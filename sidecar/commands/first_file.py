@@ -10,15 +10,16 @@ from pathlib import Path
 import typer
 
 from ...exporters.http import HttpFetcher
-from ...exporters.names import ENGINE_INFO
 from ...slo import catalogue
+from ...slo.buckets import EnginePage
 from ...slo.errors import closest
-from ...slo.init import Answers, Engine, Strictness, write
+from ...slo.init import Answers, Strictness, write
 from ..discovery import USUAL_PORTS, discover
 from ..errors import StartError
 from ..interpret import LITELLM, Interpretation, interpret_file, interpret_url
 from ..printable import printable
 from ..reach import reach
+from ..sources import driver_is_here
 from ..up import NothingFoundError
 from .bounds import page_of
 from .newfile import write_over
@@ -36,20 +37,21 @@ _ON_CALL = "Who is on call? (name of the team)"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the flags say; None is to be asked."""
+    """What the flags say; None is to be asked, or for `gpu` to be looked at."""
 
     kind: str | None
     strictness: str | None
     on_call: str | None
     service: str | None
     events: bool
+    gpu: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The engine, and the flag by which `inferslo check` finds it again."""
 
-    engine: Engine
+    page: EnginePage
     flag: str
 
 
@@ -67,7 +69,10 @@ def settle(wanted: Wanted) -> Answers:
     if strictness not in known:
         raise StartError(f'--strictness: "{strictness}" is none{closest(strictness, known)}')
     on_call = wanted.on_call or typer.prompt(_ON_CALL)
-    return Answers(kind, Strictness(strictness), on_call, wanted.service or kind, wanted.events)
+    gpu = driver_is_here() if wanted.gpu is None else wanted.gpu
+    return Answers(
+        kind, Strictness(strictness), on_call, wanted.service or kind, wanted.events, gpu
+    )
 
 
 def _choice(question: str, answers: dict[str, str]) -> str:
@@ -108,14 +113,12 @@ def _only_engine() -> str:
 
 
 def _found(read: Interpretation, flag: str) -> Found:
-    at = ENGINE_INFO.labels.index("model_name")
-    infos = (p.labels[at] for p in read.observation.points if p.family is ENGINE_INFO)
-    return Found(Engine(tuple(sorted(filter(None, set(infos)))), page_of(read)), flag)
+    return Found(page_of(read), flag)
 
 
 def write_file(answers: Answers, found: Found, out: Path) -> str:
     """Writes it; returns what to tell. Raises StartError, InitError."""
-    text = write(answers, found.engine)
+    text = write(answers, found.page)
     write_over(out, text)
     name = printable(str(out))
     count, waiting = text.count("\n  - name:"), text.count("\n  # - name:")

@@ -31,6 +31,14 @@ def init(
         bool,
         typer.Option("--events", help="Business events are posted, or a gateway is watched."),
     ] = False,
+    gpu: Annotated[
+        bool | None,
+        typer.Option(
+            "--gpu/--no-gpu",
+            help="Whether the sidecar will read GPUs. Default: whether it could here.",
+            show_default=False,
+        ),
+    ] = None,
     engine: Annotated[
         str | None, typer.Option(metavar="URL", help="The engine. Default: the one found here.")
     ] = None,
@@ -62,7 +70,7 @@ def init(
 
     if not force:
         refuse_existing([out])  # before anything is asked
-    answers = settle(Wanted(kind, strictness, on_call, service, events))
+    answers = settle(Wanted(kind, strictness, on_call, service, events, gpu))
     found = find_engine(engine, capture, token_file, ca_file)
     typer.echo(write_file(answers, found, out))
     return 0

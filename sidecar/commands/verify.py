@@ -30,7 +30,7 @@ def verify(
     \b
     Exit codes: 0 all holds, 1 something fails, 2 no such folder, or promtool or amtool is missing.
     """
-    from ...rules.verify import VerifyError
+    from ...rules.verify import TREE, VerifyError
     from ...rules.verify import verify as findings_of
     from ..errors import StartError
 
@@ -44,6 +44,11 @@ def verify(
         for each in findings:
             typer.echo(each.text)
         typer.echo(_summary(len(findings)))
+        if not (directory / TREE).is_file():
+            typer.echo(
+                f"not verified: who is told, as there is no {TREE}; name `receivers` in the SLO"
+                " file and build again"
+            )
     return int(bool(findings))
 
 

@@ -177,7 +177,7 @@ def test_an_unknown_format_is_wrong_usage(slo: Path, capsys: pytest.CaptureFixtu
 
 NO_RUNBOOKS = (
     "checkout-assistant: its alerts link to no runbook: put runbooks/ where people read it, and"
-    " write runbook_url: https://…/{alert}"
+    " write runbook_url: https://…/{alert}.md"
 )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from plans import MATCH, chat_plan, objective, plan
+from plans import MATCH, RESPONSE, chat_plan, objective, plan
 from typer.main import get_command
 
 from inferslo.exporters.names import FAMILIES, PREFIX, Kind
@@ -17,7 +18,7 @@ from inferslo.rules.compile import compile_rules
 from inferslo.rules.model import Alert
 from inferslo.sidecar.cli import app
 from inferslo.slo.load import load
-from inferslo.slo.plan import Canary, Plan
+from inferslo.slo.plan import Canary, Plan, When
 from inferslo.slo.signals import SIGNALS
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +66,9 @@ def test_a_warning_that_is_off_has_no_page() -> None:
 def test_every_text_is_used_and_every_page_has_its_sections() -> None:
     texts = {path.stem: path.read_text(encoding="utf-8") for path in TOPICS.glob("*.md")}
     for topic, text in texts.items():
-        lines = text.replace("{match}", '{model_name="qwen3-27b"}').rstrip()
+        lines = (
+            text.replace("{match}", '{model_name="qwen3-27b"}').replace("{after}", "30m").rstrip()
+        )
         assert any(lines in page for page in PAGES.values()), topic
     for name, page in PAGES.items():
         assert page.startswith(f"# {name.removesuffix('.md')}\n")
@@ -135,6 +138,19 @@ def test_numbers_and_names_are_those_of_the_file() -> None:
         "`first-token`: 99 %, threshold 2.5 seconds."
         in runbooks.pages(chat_plan())["InfersloTTFTBurn.md"]
     )
+
+
+def test_who_is_told_and_when_is_what_the_file_says() -> None:
+    alone = replace(RESPONSE[1], when=frozenset({When.SLOW_BURN}), after=None)
+    response = (RESPONSE[0], replace(RESPONSE[1], after=7200), RESPONSE[2])
+    for tiers, told in (
+        (response, "tier 2 engineering, when fast burn or slow burn or an incident of 2h"),
+        ((RESPONSE[0], alone), "tier 2 engineering, when slow burn"),
+    ):
+        page = runbooks.pages(plan(objective("ttft"), response=tiers))["InfersloTTFTBurn.md"]
+        assert told in page
+        assert "30m" not in page
+        assert f"To tier 2 after {'2h' if tiers is response else 'half an hour'}" in page
 
 
 def test_no_template_of_alertmanager_is_left_in_them() -> None:

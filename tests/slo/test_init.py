@@ -11,7 +11,7 @@ from vllm_pages import CAPTURES
 from inferslo.sidecar.commands.bounds import page_of_capture
 from inferslo.slo.buckets import EnginePage, check
 from inferslo.slo.catalogue import NoSuchEntryError, names
-from inferslo.slo.init import Answers, Engine, InitError, Strictness, write
+from inferslo.slo.init import Answers, InitError, Strictness, write
 from inferslo.slo.load import load_text
 from inferslo.slo.plan import Plan, Urgency, When
 
@@ -21,7 +21,7 @@ CHAT = Answers("chat", Strictness.NORMAL, "platform", "assistant")
 
 
 def text_of(answers: Answers = CHAT, page: EnginePage = VLLM, *models: str) -> str:
-    return write(answers, Engine(models or ("tiny",), page))
+    return write(answers, replace(page, models=models or ("tiny",)))
 
 
 def plan_of(answers: Answers = CHAT, page: EnginePage = VLLM, *models: str) -> Plan:
@@ -59,12 +59,12 @@ def test_what_an_engine_says_of_itself_stays_inside_comments_and_quotes() -> Non
 
 
 def test_without_a_model_it_speaks_of_all() -> None:
-    assert load_text(write(CHAT, Engine((), VLLM))).selection.match == ()
+    assert load_text(write(CHAT, replace(VLLM, models=()))).selection.match == ()
 
 
 def test_a_threshold_that_is_no_bound_moves_to_the_next_one_and_the_file_says_so() -> None:
     assert thresholds(plan_of(), "ttft") == ["2.5", "5"]
-    assert "threshold: 2.5s # T1 says 2s, no bound of vllm\n" in text_of()
+    assert "threshold: 2.5s # T1 says 2s, no bound of vLLM\n" in text_of()
 
 
 def test_strict_takes_the_bound_below_and_fewer_failures() -> None:
@@ -128,7 +128,11 @@ def test_one_team_is_paged_once_of_an_incident() -> None:
 def test_the_receivers_in_the_comment_are_right_once_it_is_none() -> None:
     head, mark, tail = text_of().partition("# receivers:")
     plan = load_text(head + (mark + tail).replace("# ", "", 1).replace("\n# ", "\n"))
-    assert [receiver.name for receiver in plan.receivers] == ["platform-pager", "platform-tickets"]
+    assert [receiver.name for receiver in plan.receivers] == [
+        "platform-pager",
+        "platform-tickets",
+        "watchdog",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -22,16 +23,45 @@ from plans import RECEIVERS, RESPONSE, chat_plan, objective, plan
 from inferslo.rules.alertmanager.api import Matcher, Report
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.rules.alertmanager.errors import NoReceiversError, TreeError
-from inferslo.rules.alertmanager.tree import Timing, tree
+from inferslo.rules.alertmanager.tree import Timing, doubts, tree
 from inferslo.rules.yamltext import dump
 from inferslo.slo.plan import OfficeHours, Plan, Receiver, Urgency
 
+ROOT = Path(__file__).parents[3]
 USUAL = Timing()
 QUICK = Timing("200ms", "500ms", "1h", "1h", "1h", "500ms")
 SILENCE = 2.0  # seconds in which all that QUICK would send has been sent
 ALL_DAY = OfficeHours("sunday:saturday", "00:00", "24:00")
 NAMES = tuple(receiver.name for receiver in RECEIVERS)
 ODD = 'chat "ü"\\{x},=~\nnext'
+
+
+def test_receivers_that_work_are_not_doubted() -> None:
+    assert list(doubts([chat_plan()])) == []
+    assert list(doubts([chat_plan(receivers=())])) == []  # none are made, which is told elsewhere
+
+
+def test_a_watchdog_that_nobody_hears_is_told() -> None:
+    [told] = doubts([chat_plan(receivers=RECEIVERS[:-1])])
+    assert told.startswith("nobody hears InfersloWatchdog")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("watchdog", "watchdogs"), ("ops-pager", "ops-pagers")]
+)
+def test_a_receiver_that_no_alert_reaches_is_told_with_what_was_meant(
+    name: str, meant: str
+) -> None:
+    receivers = [replace(r, name=meant) if r.name == name else r for r in RECEIVERS]
+    told = list(doubts([chat_plan(receivers=tuple(receivers))]))
+    assert told[0] == f"no alert reaches receiver {meant}: did you mean {name}?"
+
+
+def test_a_receiver_that_one_service_describes_and_another_reaches_is_fine() -> None:
+    shared = Receiver("shared", "webhook", (("url", "http://h/"),))
+    response = tuple(replace(t, receiver="shared", tickets="shared") for t in RESPONSE)
+    other = chat_plan(service="other", response=response, receivers=(shared,))
+    assert list(doubts([chat_plan(receivers=(*RECEIVERS, shared)), other])) == []
 
 
 def text(plans: Sequence[Plan], timing: Timing = USUAL) -> str:
@@ -82,7 +112,7 @@ def alert(slo: str, **labels: str) -> dict[str, str]:
 def chain(scratch: Path, **overrides: Any) -> Iterator[Chain]:
     """A real Alertmanager with the tree of one service, of which all receivers are webhooks."""
     with Inbox() as inbox:
-        service = chat_plan(**{"receivers": webhooks(inbox, *NAMES, "watchdog")} | overrides)
+        service = chat_plan(**{"receivers": webhooks(inbox, *NAMES)} | overrides)
         with alertmanager(scratch, text([service], QUICK)) as server:
             yield Chain(inbox, Alertmanager([server.url]), server)
 
@@ -101,7 +131,7 @@ def accepted(scratch: Path, config: str) -> list[str]:
 def test_amtool_accepts_the_tree_and_amlint_finds_only_what_is_meant(tmp_path: Path) -> None:
     """The default receiver is empty: what ends there is no service's of ours."""
     services = [
-        chat_plan(receivers=(*RECEIVERS, Receiver("watchdog", "webhook", (("url", "http://w/"),)))),
+        chat_plan(),
         chat_plan(
             service=ODD,
             office_hours=OfficeHours("sunday:saturday", "00:00", "24:00", "Europe/Berlin"),
@@ -194,6 +224,17 @@ def test_an_alert_reaches_the_receiver_of_its_tier_and_no_other(tmp_path: Path) 
 def heard(inbox: Inbox) -> set[tuple[str, str]]:
     """Each alert told, and the receiver that was."""
     return {(slo, told.body["receiver"]) for told in inbox.received for slo in told.names}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/alertmanager.md"])
+def test_the_page_that_the_docs_tell_to_send_reaches_tier_1(page: str, tmp_path: Path) -> None:
+    written = (ROOT / page).read_text(encoding="utf-8")
+    [command] = re.findall(r"^amtool .* alert add .*\\\n.*$", written, re.MULTILINE)
+    with chain(tmp_path) as chained:
+        command = command.replace("http://127.0.0.1:9093", chained.server.url)
+        command = command.replace("SERVICE", "checkout-assistant")
+        subprocess.run(command, shell=True, check=True)
+        chained.inbox.wait(lambda told: told.receiver == "ops-pager", "the page")
 
 
 def test_what_is_no_service_of_ours_ends_in_the_default_receiver_unheard(tmp_path: Path) -> None:

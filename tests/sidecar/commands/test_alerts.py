@@ -13,12 +13,14 @@ import pytest
 from alertmanager_server import alertmanager
 from e2e.processes import free_port
 
-from inferslo.rules.alertmanager.api import Report, Silence
+from inferslo.rules.alertmanager.api import Matcher, Report, Silence
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.sidecar.cli import main
 
 CONFIG = "{route: {receiver: unclaimed}, receivers: [{name: unclaimed}]}"
 BEGUN = datetime.now(UTC).replace(microsecond=0)  # well before an alert is posted
+
+LATER = datetime.now(UTC) + timedelta(hours=9)
 
 
 @pytest.fixture
@@ -117,13 +119,42 @@ def test_a_silence_from_its_making_to_its_end(
     assert "  silenced  " in capsys.readouterr().out
     assert run(url, "silence", "list") == 0
     [_, row] = capsys.readouterr().out.splitlines()
-    assert row == (f'{silence.id}  active  {until}  me  service="chat" slo="a"  moves to new GPUs')
+    assert row.startswith(f'{silence.id}  active  {until}  me  service="chat" slo="a" alertname!=')
+    assert row.endswith("  moves to new GPUs")
     assert run(url, "silence", "expire", silence.id) == 0
     assert run(url, "silence", "list") == 0
     assert capsys.readouterr().out == f"ended {silence.id}\nno silence\n"
     assert run(url, "silence", "list", "--all", "--json") == 0
     [over] = json.loads(capsys.readouterr().out)
     assert (over["id"], over["state"]) == (silence.id, "expired")
+
+
+@pytest.mark.parametrize(
+    ("alertname", "muted"),
+    [("", False), ("alertname=~Inferslo.*", False), ("alertname=InfersloWatchdog", True)],
+)
+def test_the_dead_mans_switch_goes_on_unless_it_is_named(
+    alertname: str, muted: bool, url: str, client: Alertmanager
+) -> None:
+    watchdog = {"alertname": "InfersloWatchdog", "service": "chat"}
+    client.post([report("a", "1"), Report(watchdog, ends_at=LATER)])
+    matchers = [each for each in ("service=chat", alertname) if each]
+
+    assert run(url, "silence", "add", *matchers, "--for", "2h", "--comment", "x") == 0
+
+    [found] = client.alerts([Matcher("alertname", "InfersloWatchdog")])
+    assert bool(found.silenced_by) is muted
+
+
+def test_a_service_that_nobody_knows_is_told(
+    url: str, client: Alertmanager, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client.post([Report({"alertname": "InfersloWatchdog", "service": "chat"}, ends_at=LATER)])
+    for service, told in (("chta", True), ("chat", False)):
+        add = ("silence", "add", f"service={service}", "--for", "1d", "--comment", "x")
+        assert run(url, *add) == 0
+        out = capsys.readouterr().out
+        assert ("but no alert is of a service chta: did you mean chat?" in out) is told
 
 
 def test_a_silence_that_mutes_nothing_says_so(
@@ -161,11 +192,22 @@ def test_a_longer_silence_is_made_by_force(url: str, client: Alertmanager) -> No
     assert hours(silence) == 30 * 24
 
 
-def test_a_silence_of_everything_is_refused_by_alertmanager(
+@pytest.mark.parametrize(
+    "matchers", [("service=~.*",), ("service!=chat",), ("slo!~ttft.+", "tier=~|1")]
+)
+def test_a_silence_of_everything_is_refused(
+    matchers: tuple[str, ...], url: str, client: Alertmanager, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(url, "silence", "add", *matchers, "--for", "2h", "--comment", "x")
+    failed(capsys, code, 2, "that would silence everything: name a service, an slo or a tier")
+    assert client.silences() == []
+
+
+def test_a_pattern_that_is_none_is_refused_by_alertmanager(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = run(url, "silence", "add", "service=~.*", "--for", "2h", "--comment", "x")
-    failed(capsys, code, 1, "at least one matcher must not match the empty string")
+    code = run(url, "silence", "add", "slo=~(", "--for", "2h", "--comment", "x")
+    failed(capsys, code, 1, "missing closing )")
 
 
 def test_a_silence_that_is_not_there_cannot_be_ended(

@@ -15,13 +15,16 @@ from inferslo.sidecar.commands.bounds import page_at, page_of_capture
 from inferslo.sidecar.errors import StartError
 from inferslo.sidecar.settings.targets import Target
 from inferslo.slo.buckets import Kind, check
+from inferslo.slo.plan import Selection
 
 LOADED = CAPTURES / "vllm-0.32.0__3-requests.prom"
+
+ALL = Selection()  # whatever the model is
 
 
 def problems(capture: Path, **thresholds: str) -> list[tuple[str, Kind, str]]:
     objectives = [objective(name, threshold=Decimal(value)) for name, value in thresholds.items()]
-    found = check(plan(*objectives), page_of_capture(capture))
+    found = check(plan(*objectives, selection=ALL), page_of_capture(capture))
     return [(each.objective, each.kind, each.text) for each in found]
 
 
@@ -54,7 +57,7 @@ def test_a_short_queue_wait_is_below_all_of_vllm() -> None:
 def test_a_page_without_statistics_says_why_for_each_signal() -> None:
     capture = CAPTURES / "vllm-0.32.0__disable-log-stats.prom"
     found = check(
-        plan(objective("ttft"), objective("availability"), objective("tpot_cv")),
+        plan(objective("ttft"), objective("availability"), objective("tpot_cv"), selection=ALL),
         page_of_capture(capture),
     )
     assert [(each.objective, each.kind) for each in found] == [

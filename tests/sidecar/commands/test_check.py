@@ -14,6 +14,14 @@ from inferslo.sidecar.cli import main
 CAPTURE = Path(__file__).parents[2] / "captures" / "vllm-0.32.0__mid-overload.prom"
 GOOD = "service: s\nobjectives:\n- {name: a, signal: ttft, threshold: 2.5s, objective: 99}\n"
 OFF_BOUND = GOOD.replace("2.5s", "2s")
+NOT_KNOWN = (
+    "fine, 3 objectives; not asked, as an engine does not know: even (GPU); turns (business events)"
+)
+NOT_ASKED = "; no engine was asked whether it can answer them: add --engine URL"
+UNKNOWN_LABEL = (
+    "note: match: the sidecar puts no label {} on its series: Prometheus has to (labels of the"
+    " target, relabelling)"
+)
 
 
 @pytest.fixture
@@ -27,7 +35,7 @@ def slo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_that_is_fine(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(slo)]) == 0
 
-    assert capsys.readouterr() == ("slo.yaml: fine, 1 objective\n", "")
+    assert capsys.readouterr() == (f"slo.yaml: fine, 1 objective{NOT_ASKED}\n", "")
 
 
 def test_faults_are_printed_as_a_linter_prints_them(
@@ -39,7 +47,7 @@ def test_faults_are_printed_as_a_linter_prints_them(
 
     out, err = capsys.readouterr()
     assert out.splitlines() == [
-        "slo.yaml: fine, 1 objective",
+        f"slo.yaml: fine, 1 objective{NOT_ASKED}",
         "bad.yaml:1:1: objectives: this key is missing",
         "bad.yaml:2:1: objectifs: there is no such key: did you mean objectives?",
     ]
@@ -129,6 +137,52 @@ def test_a_live_engine_is_asked(slo: Path, capsys: pytest.CaptureFixture[str]) -
         assert main(["check", str(slo), "--engine", url]) == 1
 
     assert "2s is not a bucket bound of vLLM" in capsys.readouterr().out
+
+
+def test_fine_says_what_the_engine_was_not_asked(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "- {name: turns, signal: agent_turn_success, objective: 98}\n"
+    more += "- {name: even, signal: gpu_utilization_cv, threshold: 0.3, objective: 95}\n"
+    for objectives, says in (
+        (GOOD, "fine, 1 objective"),
+        (
+            GOOD + more,
+            NOT_KNOWN,
+        ),
+    ):
+        slo.write_text(objectives, encoding="utf-8")
+        assert main(["check", str(slo), "--capture", str(CAPTURE)]) == 0
+        assert capsys.readouterr().out == f"slo.yaml: {says}\n"
+
+
+@pytest.mark.parametrize(
+    ("match", "line"),
+    [
+        ("{model_name: tiny}", "slo.yaml: fine, 1 objective"),
+        ("{model_name: [other, tiny]}", "slo.yaml: fine, 1 objective"),  # other is elsewhere
+        (
+            "{model_name: tyni}",
+            "slo.yaml:4:9: vLLM serves no model_name tyni: it serves tiny",
+        ),
+        ("{job: inferslo}", "slo.yaml: fine, 1 objective"),
+        (
+            "{modle_name: tiny}",
+            UNKNOWN_LABEL.format("modle_name") + ", or did you mean model_name?",
+        ),
+        ("{namespace: prod}", UNKNOWN_LABEL.format("namespace")),
+    ],
+)
+def test_a_match_that_finds_nothing_is_told(
+    match: str, line: str, slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slo.write_text(f"{GOOD}match: {match}\n", encoding="utf-8")
+
+    code = main(["check", str(slo), "--capture", str(CAPTURE)])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == line
+    assert code == int("serves no" in line)
 
 
 def test_an_engine_that_cannot_be_read_is_told_before_any_file(

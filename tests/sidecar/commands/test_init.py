@@ -16,7 +16,7 @@ from inferslo.sidecar.commands import first_file
 VLLM = CAPTURES / "vllm-0.32.0__mid-overload.prom"
 LITELLM = CAPTURES / "litellm-1.108.7__3-fallbacks.prom"
 PAGES = {"/metrics": VLLM.read_bytes(), "/version": b'{"version": "0.32.0"}'}
-ANSWERS = ["--kind", "chat", "--strictness", "normal", "--on-call", "platform"]
+ANSWERS = ["--kind", "chat", "--strictness", "normal", "--on-call", "platform", "--gpu"]
 
 
 class Terminal(io.StringIO):
@@ -49,6 +49,20 @@ def test_flags_answer_all_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'match: {model_name: ["tiny"]}' in Path("slo.yaml").read_text(encoding="utf-8")
 
 
+def test_what_needs_a_gpu_waits_where_none_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = "  # Needs the GPU, which is not read here (docs/gpu.md):\n  # - name: even-gpus\n"
+
+    def text(*flags: str) -> str:
+        assert init(*ANSWERS[:6], "--capture", VLLM, "--force", *flags) == 0
+        return Path("slo.yaml").read_text(encoding="utf-8")
+
+    for is_here in (False, True):
+        monkeypatch.setattr(first_file, "driver_is_here", lambda is_here=is_here: is_here)
+        assert (waits in text()) is not is_here
+        assert waits in text("--no-gpu")
+        assert waits not in text("--gpu")
+
+
 def test_a_live_engine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(PAGES) as url:
         assert init(*ANSWERS, "--engine", url, "--out", "live.yaml", "--service", "web") == 0
@@ -56,7 +70,7 @@ def test_a_live_engine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"inferslo check live.yaml --engine {url}" in capsys.readouterr().out
     text = Path("live.yaml").read_text(encoding="utf-8")
     assert "service: web\n" in text
-    assert "threshold: 2.5s # T1 says 2s, no bound of vllm 0.32.0\n" in text
+    assert "threshold: 2.5s # T1 says 2s, no bound of vLLM 0.32.0\n" in text
 
 
 def test_the_only_engine_of_this_machine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

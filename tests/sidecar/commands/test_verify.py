@@ -26,10 +26,28 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     return findings
 
 
+@pytest.fixture(autouse=True)
+def _where_routing_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    Path("out/alertmanager.yaml").touch()
+
+
 def test_all_holds(found: list[Finding], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "out"]) == 0
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("all holds\n", "promtool check rules out …\n")
+
+
+@pytest.mark.usefixtures("found")
+def test_routing_that_was_not_made_is_not_said_to_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("out/alertmanager.yaml").unlink()
+    assert main(["verify", "out"]) == 0
+    assert capsys.readouterr().out == (
+        "all holds\n"
+        "not verified: who is told, as there is no alertmanager.yaml; name `receivers` in the SLO"
+        " file and build again\n"
+    )
 
 
 def test_a_finding_is_explained(found: list[Finding], capsys: pytest.CaptureFixture[str]) -> None:
