@@ -150,7 +150,9 @@ def _latency(objective: Objective, evaluation: Evaluation) -> tuple[Sli, ...]:
     family, selection, base = counted(objective), objective.selection, evaluation.base
     per, all_, quick = selection.per, select(family, selection, part="_count"), bucket(objective)
     count, good = (sum_by(per, rate(counter, family, base)) for counter in (all_, quick))
-    late, total = f"clamp_min({count} - {good}, 0)", f"({count} and {sum_by(per, quick)})"
+    # Rates outlive their series by a window: neither part may without the other.
+    there = sum_by(per, quick)
+    late, total = f"(clamp_min({count} - {good}, 0) and {there})", f"({count} and {there})"
     if (outcomes := _outcomes(objective.bad_outcomes)) is not None:
         gave_up = _rate(requests(selection), objective, evaluation, outcomes)
         late, total = (f"{part} + {or_zero(gave_up, sum_by(per, all_))}" for part in (late, total))

@@ -169,6 +169,35 @@ def test_users_who_gave_up_make_latency_worse(tmp_path: Path) -> None:
     prove(tmp_path, plan(objective("ttft", bad_outcomes=())), series, Said("15m", RATIO, 0))
 
 
+@pytest.mark.parametrize("last", ["requests", "ttft", "e2e", "turns"])
+def test_bad_events_are_never_without_those_that_they_are_of(last: str, tmp_path: Path) -> None:
+    """Families that go, one after the other: rates outlive a series by a window."""
+
+    def until_gone(family: str, each: int) -> str:
+        return f"0+{each}x{40 if family == last else 20} stale _x40"
+
+    prove(
+        tmp_path,
+        plan(
+            objective("availability"), objective("ttft"), objective("agent_turn_success"),
+            objective("e2e", threshold=Decimal(10), budgeting=Budgeting.TIMESLICES),
+        ),
+        {
+            **alive(60),
+            requests("timeout"): until_gone("requests", 10),
+            requests("success"): until_gone("requests", 10),
+            turns("timeout"): until_gone("turns", 10),
+            **{
+                histogram(family, part, le): until_gone(family, each)
+                for family in ("ttft", "e2e")
+                for part, le, each in (("bucket", "2.5", 5), ("bucket", "10", 5), ("count", "", 9))
+            },
+        },
+        *(Said(f"{at}m", f"count(({BAD} > 0) unless {TOTAL})", None) for at in range(5, 30)),
+        Said("9m", f"count({BAD} > 0 and {TOTAL})", 4),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("series", "state"),
     [
