@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Sequence
 
 _MAX_LINE = 1000  # characters of one problem
@@ -35,6 +36,13 @@ def one_line(problem: str) -> str:
     """A problem as one line that can be read, whatever the values in it hold."""
     line, half = printable(problem), _MAX_LINE // 2
     return line if len(line) <= _MAX_LINE else f"{line[:half]} … {line[-half:]}"
+
+
+def shown(value: object) -> str:
+    """A value as a file of YAML has it: true, ["a"], {"a": 1}; a text as it is."""
+    if isinstance(value, (bool, list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def closest(word: str, words: Iterable[str]) -> str:

@@ -166,7 +166,7 @@ def test_wrong_settings_are_a_line_each_and_exit_2() -> None:
         inferslo("sidecar", "--engine", "localhost:8000", INFERSLO_GPU="maybe"),
         2,
         '--engine: "localhost:8000" has no scheme: write "http://localhost:8000"',
-        "INFERSLO_GPU: \"maybe\": input should be 'auto', 'on' or 'off'",
+        "INFERSLO_GPU: \"maybe\": write 'auto', 'on' or 'off'",
     )
 
 

@@ -157,4 +157,6 @@ def test_the_command_line_loads_nothing_of_slos_until_it_is_asked() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     loaded = set(json.loads(done.stdout.replace("'", '"')))
-    assert loaded == {"inferslo.slo.errors", "inferslo.slo.files", "inferslo.slo.yamlfile"}
+    assert loaded == {
+        f"inferslo.slo.{module}" for module in ("errors", "files", "yamlfaults", "yamlfile")
+    }

@@ -102,7 +102,7 @@ def test_of_several_files_none_is_written_if_one_is_there() -> None:
     ("text", "message"),
     [
         ("version: prometheus/v9\n", '"prometheus/v9" is no known version'),
-        ("a: [\n", "this is not YAML"),
+        ("a: [\n", "a value is expected here"),
         ("- a list\n", "a mapping is expected"),
     ],
 )

@@ -229,7 +229,7 @@ def test_a_service_without_a_name_is_left_out() -> None:
         (b"version: prometheus/v2\n", 'a.yaml:1:1: "prometheus/v2" is no known version'),
         (b"service: x\n", "a.yaml:1:1: there is no version"),
         (b"", "there is nothing to import"),
-        (b"version: [\n", "a.yaml:2:1: this is not YAML"),
+        (b"version: [\n", "a.yaml:2:1: a value is expected here"),
         (b"version: prometheus/v1\nx: &a 1\ny: *a\n", "a.yaml:3:4: aliases are not read"),
         (b"version: prometheus/v1\n---\napiVersion: openslo/v1\n", "both formats in one import"),
     ],
