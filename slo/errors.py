@@ -50,3 +50,11 @@ def closest(word: str, words: Iterable[str]) -> str:
     words = sorted(words)
     near = difflib.get_close_matches(word, words, n=1)
     return f": did you mean {near[0]}?" if near else f": known are {', '.join(words)}"
+
+
+def among(word: str, words: Iterable[str]) -> str:
+    """As closest, of few words: all of them, and the nearest, if any is near."""
+    words = list(words)
+    near = difflib.get_close_matches(word, words, n=1)
+    hint = f"did you mean {near[0]}? There are" if near else "there are"
+    return f": {hint} {', '.join(words)}"

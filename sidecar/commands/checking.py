@@ -27,11 +27,13 @@ from .bounds import page_at, page_of_capture
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A file, its plan if it makes one, and every problem found, one line each."""
+    """A file, its plan if it makes one, and every problem found, one line each. unreadable: there
+    is no such file."""
 
     file: Path
     plan: Plan | None
     problems: tuple[str, ...]
+    unreadable: bool = False
 
 
 def page_of(
@@ -46,13 +48,10 @@ def page_of(
 
 
 def check_file(file: Path, page: EnginePage | None) -> Checked:
-    """Raises UnreadableError where there is no such file."""
     try:
         plan, document = load_with_places(file)
-    except UnreadableError:
-        raise
     except SpecError as error:
-        return Checked(file, None, error.problems)
+        return Checked(file, None, error.problems, isinstance(error, UnreadableError))
     problems = [f"{document.place((key,))}: {problem}" for key, problem in _of_rules(plan)]
     index = {objective.name: n for n, objective in enumerate(plan.objectives)}
     for problem in misfits(plan, page) if page is not None else ():
@@ -103,7 +102,7 @@ def as_json(files: Iterable[Checked]) -> str:
 
 
 def _located(file: str, problem: str) -> dict[str, Any]:
-    rest = problem.removeprefix(one_line(file)).removeprefix(": ")
+    rest = problem.removeprefix(one_line(file)).removeprefix(": ").lstrip()
     found = re.match(r":(\d+):(\d+): ", rest)
     line, column = map(int, found.groups()) if found else (None, None)
     return {"line": line, "column": column, "message": rest[found.end() :] if found else rest}

@@ -12,7 +12,7 @@ import typer
 from ...exporters.http import HttpFetcher
 from ...exporters.names import ENGINE_INFO
 from ...slo import catalogue
-from ...slo.errors import closest
+from ...slo.errors import among
 from ...slo.init import Answers, Engine, Strictness, write
 from ..discovery import USUAL_PORTS, discover
 from ..errors import StartError
@@ -65,7 +65,7 @@ def settle(wanted: Wanted) -> Answers:
     )
     known = [each.value for each in Strictness]
     if strictness not in known:
-        raise StartError(f'--strictness: "{strictness}" is none{closest(strictness, known)}')
+        raise StartError(f'--strictness: "{strictness}" is none{among(strictness, known)}')
     on_call = wanted.on_call or typer.prompt(_ON_CALL)
     return Answers(kind, Strictness(strictness), on_call, wanted.service or kind, wanted.events)
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import EnvSettingsSource
 
-from ...slo.errors import closest, one_line, shown
+from ...slo.errors import among, closest, one_line, shown
 from ...slo.yamlfile import NO_TEXT, Document, Keys, is_no_text, read
 from ..errors import SettingsError
 from .model import ENV_PREFIX, FIELDS, Settings, contradictions, flag, variable
@@ -143,7 +143,6 @@ _WANTED = {
     "string_type": "write a text, in quotes if it looks like something else",
     "path_type": "write a path, in quotes if it looks like something else",
     "float_type": "write a duration, as 2s, 500ms or 1m",
-    "literal_error": "write {expected}",
     "greater_than": "write a number above {gt}",
     "greater_than_equal": "write at least {ge}",
     "less_than_equal": "write at most {le}",
@@ -157,6 +156,9 @@ def _what(detail: ErrorDetails) -> str:
         return f"no such setting{closest(str(detail['loc'][-1]), model.model_fields)}"
     if kind == "value_error":
         return str(context["error"])
+    if kind == "literal_error":
+        word, words = str(detail["input"]), re.findall("'(.*?)'", context["expected"])
+        return f'"{word}" is none{among(word, words)}'
     wanted = _WANTED.get(kind) or _WANTED.get(kind.partition("_")[0], "see docs/configuration.md")
     wanted = wanted.format(**context)
     return wanted if kind == "missing" else f'"{shown(detail["input"])}": {wanted}'

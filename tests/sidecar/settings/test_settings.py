@@ -253,7 +253,7 @@ def test_the_journal_lies_with_the_users_state(
         ),
         ("max_page_bytes", "1 potato", '"1 potato": write a size, as 64KiB or 2MiB'),
         ("events_max_body", "1", '"1": write at least 1024'),
-        ("gpu", "maybe", "\"maybe\": write 'auto', 'on' or 'off'"),
+        ("gpu", "maybe", '"maybe" is none: there are auto, on, off'),
         ("gpu_expected", "0", '"0": write a number above 0'),
         ("host", "maybe", '"maybe": write on or off'),
         ("host_root", "nowhere", "nowhere is not a folder"),
@@ -266,7 +266,7 @@ def test_the_journal_lies_with_the_users_state(
         (
             "log_level",
             "loud",
-            "\"loud\": write 'debug', 'info', 'warning' or 'error'",
+            '"loud" is none: there are debug, info, warning, error',
         ),
     ],
 )
