@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import typer
 
@@ -92,6 +93,17 @@ def silence(client: Alertmanager, wanted: Wanted) -> str:
     )
     mutes = f"mutes {muted} that fire now" if muted else "no alert that fires now is muted by it"
     return f"{id} until {_time(end)}: {mutes}\nto end it: inferslo silence expire {id}"
+
+
+def check_ids(ids: Iterable[str]) -> None:
+    """Before any silence ends: what people type where an ID belongs is a name or a matcher."""
+    for id in ids:
+        try:
+            UUID(id)
+        except ValueError:
+            raise typer.BadParameter(
+                f'"{id}" is not the ID of a silence: `inferslo silence list` tells them'
+            ) from None
 
 
 def as_json(found: Sequence[Alert | Silence]) -> str:
