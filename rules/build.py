@@ -122,7 +122,7 @@ def _marked(path: str, text: str, services: str) -> str:
     return f"<!-- {line} -->\n{text}" if path.endswith(".md") else f"# {line}\n{text}"
 
 
-def _with_sums(files: Mapping[str, str]) -> Mapping[str, str]:
+def _with_sums(files: Mapping[str, str]) -> dict[str, str]:
     """Tests say of which bytes they are, so that `verify` can tell what was edited by hand."""
     return {
         path: text.replace("\n", f"\n# {_sum(tested, files[tested])}\n", 1)
