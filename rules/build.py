@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from ..slo.errors import SpecError
 from ..slo.plan import NO_RUNBOOKS, Plan
@@ -23,6 +24,7 @@ from .testing import rule_tests
 from .yamltext import dump
 
 MARK = "Made by `inferslo build`"
+RULES = FILES[Format.PROMETHEUS]
 ALERTMANAGER, ROUTING_TEST = "alertmanager.yaml", "routing.test.yaml"
 RUNBOOKS = "runbooks"
 _NO_SERVICE = (
@@ -68,9 +70,8 @@ def build(plans: Sequence[Plan], format: Format = Format.PROMETHEUS) -> Built:
     except TreeError as error:
         raise SpecError([str(error)]) from error
     services = ", ".join(compiled)
-    return Built(
-        {path: _marked(path, text, services) for path, text in files.items()}, tuple(notes)
-    )
+    marked = {path: _marked(path, text, services) for path, text in files.items()}
+    return Built(marked | _with_sums(marked), tuple(notes))
 
 
 def _check_services(plans: Sequence[Plan]) -> None:
@@ -119,6 +120,25 @@ def _routing(plans: Sequence[Plan], groups: Sequence[Group]) -> Mapping[str, str
 def _marked(path: str, text: str, services: str) -> str:
     line = f"{MARK} from the SLO file of {services}: change it there."
     return f"<!-- {line} -->\n{text}" if path.endswith(".md") else f"# {line}\n{text}"
+
+
+def _with_sums(files: Mapping[str, str]) -> dict[str, str]:
+    """Tests say of which bytes they are, so that `verify` can tell what was edited by hand."""
+    return {
+        path: text.replace("\n", f"\n# {_sum(tested, files[tested])}\n", 1)
+        for path, text in files.items()
+        if path.endswith(".test.yaml")
+        for tested in [ALERTMANAGER if path == ROUTING_TEST else RULES]
+    }
+
+
+def _sum(path: str, text: str) -> str:
+    return f"Tests {path} of SHA-256 {sha256(text.encode()).hexdigest()}."
+
+
+def is_tested(tests: str, path: str, text: str) -> bool:
+    """Whether tests are of this very text of a file; also if they are of another file."""
+    return f"# Tests {path} of" not in tests or _sum(path, text) in tests
 
 
 def is_made(text: str) -> bool:

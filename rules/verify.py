@@ -16,11 +16,11 @@ from pathlib import Path
 
 from .alertmanager.errors import TreeError
 from .alertmanager.routing import check_routing
+from .build import ALERTMANAGER, ROUTING_TEST, RULES, is_made, is_tested
 from .testing.case import note_of
 from .testing.reasons import REASONS, Reason
 
-RULES, TREE = "rules.yaml", "alertmanager.yaml"
-ROUTING = "routing.test.yaml"
+TREE, ROUTING = ALERTMANAGER, ROUTING_TEST
 _TESTS = "*.test.yaml"
 _TIMEOUT = 900  # seconds that one tool may take
 _REBUILD = "build the folder anew (inferslo build FILE --out DIR); if that does not help, report it"
@@ -103,10 +103,29 @@ def verify(
         raise VerifyError(
             f"{directory} has no {RULES}: name a folder that `inferslo build FILE --out` wrote"
         )
+    if not is_made(_text(rules)):
+        raise VerifyError(
+            f"{rules} was not made by inferslo build, as its first line would say: name a folder"
+            " that `inferslo build FILE --out` wrote"
+        )
+    edited = [*_edited(directory)]
     announce(f"promtool check rules {rules}")
     if findings := _checked(run, ["promtool", "check", "rules", str(rules)], rules):
-        return findings  # tests of rules that cannot be read say the same again
-    return [*_rule_tests(directory, run, announce), *_routing(directory, run, announce)]
+        return [*edited, *findings]  # tests of rules that cannot be read say the same again
+    return [*edited, *_rule_tests(directory, run, announce), *_routing(directory, run, announce)]
+
+
+def _edited(directory: Path) -> Iterator[Finding]:
+    """By what the tests say of which bytes they are."""
+    tests = [_text(file) for file in sorted(directory.glob(_TESTS))]
+    for file in filter(Path.is_file, (directory / RULES, directory / TREE)):
+        if not all(is_tested(text, file.name, _text(file)) for text in tests):
+            yield Finding(
+                file.name, "", "this is not what inferslo build wrote: it was edited by hand, or is"
+                " of another build than its tests",
+                do="change the SLO file in its place, and build the folder anew (inferslo build"
+                " FILE --out DIR)",
+            )  # fmt: skip
 
 
 def _checked(run: Run, command: Sequence[str], file: Path) -> list[Finding]:
@@ -227,4 +246,4 @@ def _routing(directory: Path, run: Run, announce: Announce) -> list[Finding]:
 
 
 def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
+    return file.read_text(encoding="utf-8", errors="replace")

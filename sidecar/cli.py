@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
@@ -19,7 +20,7 @@ from typer.main import get_command
 
 from ..exporters.reading import FatalSourceError, InfersloError
 from ..rules.alertmanager.errors import AlertmanagerError
-from ..slo.errors import SloError, SpecError
+from ..slo.errors import SloError, SpecError, among
 from .commands.alerts import alerts, silence_app
 from .commands.build import build
 from .commands.catalogue import catalogue
@@ -58,6 +59,11 @@ Exit codes:
   3    fatal at run time: only a new process can mend it, as a GPU that fell off
   130  stopped by Ctrl-C
 """
+
+# What typer says of a word that is none of an option's.
+_NO_CHOICE = re.compile(
+    r"Invalid value for (.+?): (?:Value error, )?'(.*)' is not one of (.+)", re.DOTALL
+)
 
 app = typer.Typer(
     help=_APP_HELP,
@@ -104,6 +110,10 @@ def _fail(code: int, *problems: str) -> int:
 
 def _usage(error: typer.TyperException) -> str:
     message = error.format_message().strip().rstrip(".")
+    if found := _NO_CHOICE.fullmatch(message):
+        option, word, words = found.groups()
+        hint = among(word, [each.strip("'") for each in words.split(", ")])
+        message = f"""{option.strip("'")}: there is no {word}{hint}"""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "inferslo"
     return f"{message[:1].lower()}{message[1:]}; see {command} --help"

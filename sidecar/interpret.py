@@ -11,6 +11,7 @@ from ..exporters.exposition import Page, parse
 from ..exporters.gateways.litellm import LiteLlm, is_litellm
 from ..exporters.http import Fetcher, Response
 from ..exporters.reading import ErrorKind, Observation, SourceError
+from ..slo.files import near
 from .errors import StartError
 from .printable import printable
 from .settings.targets import Target
@@ -62,9 +63,8 @@ def interpret_file(path: Path) -> Interpretation:
         with path.open("rb") as file:
             body = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise StartError(
-            f"{path} cannot be read: {error.strerror}; a URL begins with http://"
-        ) from None
+        hint = near(path) or "; a URL begins with http://"
+        raise StartError(f"{path} cannot be read: {error.strerror}{hint}") from None
     return interpret_page(printable(path.name), body)
 
 

@@ -9,7 +9,7 @@ import platform
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -86,6 +86,7 @@ def _serve(
     poller = Poller(board, on_fatal=give_up)
     with _on_sigterm(stop), ExitStack() as at_end:
         not_watched = add_sources(settings, poller.add, at_end)
+        _warn_of_nothing(gap.signal for gap in not_watched)
         at_end.callback(poller.stop)  # before the sources are closed
         publisher = _publisher(board, business, judging)
         events = _events(settings, business) if business else None
@@ -109,6 +110,18 @@ def _serve(
         return EXIT_FATAL
     _log.info("stopped")
     return EXIT_OK
+
+
+def _warn_of_nothing(not_watched: Iterable[str]) -> None:
+    """A sidecar for business events alone is one, but seldom what was meant."""
+    if {"engine", "gateway", "gpu"} <= set(not_watched):
+        _log.warning(
+            "no engine, no gateway and no GPU to watch",
+            extra=fields(
+                remedy="name one with --engine http://HOST:PORT or --litellm http://HOST:PORT;"
+                " inferslo up finds the engines of this machine"
+            ),
+        )
 
 
 def _config(app: FastAPI) -> uvicorn.Config:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Sequence
 
 _MAX_LINE = 1000  # characters of one problem
@@ -37,8 +38,23 @@ def one_line(problem: str) -> str:
     return line if len(line) <= _MAX_LINE else f"{line[:half]} … {line[-half:]}"
 
 
+def shown(value: object) -> str:
+    """A value as a file of YAML has it: true, ["a"], {"a": 1}; a text as it is."""
+    if isinstance(value, (bool, list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
 def closest(word: str, words: Iterable[str]) -> str:
     """A hint to append to "no such thing": the nearest word, if any is near, else all of them."""
     words = sorted(words)
     near = difflib.get_close_matches(word, words, n=1)
     return f": did you mean {near[0]}?" if near else f": known are {', '.join(words)}"
+
+
+def among(word: str, words: Iterable[str]) -> str:
+    """As closest, of few words: all of them, and the nearest, if any is near."""
+    words = list(words)
+    near = difflib.get_close_matches(word, words, n=1)
+    hint = f"did you mean {near[0]}? There are" if near else "there are"
+    return f": {hint} {', '.join(words)}"

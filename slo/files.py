@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
 from pathlib import Path
@@ -18,10 +19,21 @@ def read_small(path: Path, most: int) -> bytes:
                 raise ValueError(f"{path} is a pipe or device: a file is expected")
             body = file.read(most + 1)
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        hint = near(path) if isinstance(error, FileNotFoundError) else ""
+        raise ValueError(f"{path} cannot be read: {error.strerror}{hint}") from None
     if len(body) > most:
         raise ValueError(f"{path} is larger than {format_size(most)}: is it the right file?")
     return body
+
+
+def near(path: Path) -> str:
+    """To add to "no such file": one beside it of a name much alike, as slo.yaml is to slo.yml."""
+    try:
+        names = [each.name for each in path.parent.iterdir()]
+    except OSError:
+        return ""
+    found = difflib.get_close_matches(path.name, names, n=1, cutoff=0.8)
+    return f"; there is {path.with_name(found[0])}" if found else ""
 
 
 def format_size(count: int) -> str:

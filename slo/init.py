@@ -75,7 +75,8 @@ response: # who acts, and when
 # Where people read the pages that `inferslo build` puts into runbooks/, to which alerts link:
 # runbook_url: https://github.com/ORG/REPO/blob/main/generated/runbooks/{{alert}}.md
 
-# How they are reached; the routing tree needs it. Remove the # and write your own:
+# How they are reached; the routing tree needs it. Remove "# " (with the space) from the lines below
+# and write your own:
 # receivers:
 #   {team}-pager:
 #     pagerduty: {{routing_key_file: /etc/alertmanager/pagerduty.key}}
@@ -91,8 +92,8 @@ def write(answers: Answers, page: EnginePage) -> str:
 
     Raises InitError, and NoSuchEntryError of an unknown kind.
     """
-    _check_name("on-call team", answers.on_call)
-    _check_name("service", answers.service)
+    check_name("on-call team", answers.on_call)
+    check_name("service", answers.service)
     entry = catalogue.entry(answers.kind)
     before, _, after = entry.text.partition("objectives:\n")
     blocks = [_as_strict(block, answers.strictness) for block in after.strip("\n").split("\n\n")]
@@ -106,7 +107,8 @@ def write(answers: Answers, page: EnginePage) -> str:
     return _joined([*parts, _objectives(fitted), _ON_CALL.format(team=answers.on_call)])
 
 
-def _check_name(what: str, name: str) -> None:
+def check_name(what: str, name: str) -> None:
+    """Raises InitError. what: is called so."""
     try:
         TypeAdapter(Name).validate_python(name)
     except ValidationError as error:

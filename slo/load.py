@@ -10,11 +10,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from .errors import SpecError, UnreadableError, closest, one_line
+from .errors import SpecError, UnreadableError, closest, one_line, shown
 from .plan import Plan
 from .resolve import resolve
 from .resolve.faults import Fault, FaultyError
 from .spec import ClassesSpec, ClassSpec, Spec
+from .yamlfaults import missing_space
 from .yamlfile import Document, Keys, parse, read
 
 _EXPECTED = "an SLO file is expected: `service`, `objectives` and so on, one KEY: VALUE a line"
@@ -45,7 +46,7 @@ def _plan(document: Document) -> Plan:
     if not document.values:
         problems = document.problems or [f"{document.name}: the file is empty: {_EXPECTED}"]
         raise SpecError([one_line(problem) for problem in problems])
-    plan, faults = _judge(document.values)
+    plan, faults = _judge(document)
     if document.problems or faults or plan is None:
         problems = [*document.problems, *_lines(faults, document)]
         raise SpecError([one_line(problem) for problem in problems])
@@ -60,10 +61,10 @@ def _lines(faults: Iterable[Fault], document: Document) -> Iterator[str]:
         yield f"{document.place(fault.keys)}: {name}: {fault.what}"
 
 
-def _judge(values: dict[str, Any]) -> tuple[Plan | None, list[Fault]]:
+def _judge(document: Document) -> tuple[Plan | None, list[Fault]]:
     """The plan and no fault, or None and every fault."""
-    empty: list[Fault] = []
-    filled = _without_empty(values, (), empty)
+    empty = {keys: _of_empty(keys, document) for keys in _empty(document.values, ())}
+    filled = _without_empty(document.values)
     plan, found = None, []
     try:
         plan = resolve(Spec.model_validate(filled))
@@ -72,23 +73,34 @@ def _judge(values: dict[str, Any]) -> tuple[Plan | None, list[Fault]]:
     except ValidationError as error:
         found = list(_explain(error))
         found += _faults_of_the_rest(filled, found)
-    told = {fault.keys for fault in empty}
-    return plan, [*empty, *(fault for fault in found if fault.keys not in told)]
+    faults = [Fault(keys, what) for keys, what in empty.items()]
+    return plan, [*faults, *(fault for fault in found if fault.keys not in empty)]
 
 
-def _without_empty(value: Any, keys: Keys, faults: list[Fault]) -> Any:
-    """A key without a value may be a default that was meant, or a slip: it is asked for."""
+def _empty(value: Any, keys: Keys) -> Iterator[Keys]:
+    """Keys and items without a value: a default that was meant, or a slip; it is asked for."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if item is None:
+            yield (*keys, key)
+        elif isinstance(item, (dict, list)):
+            yield from _empty(item, (*keys, key))
+
+
+def _of_empty(keys: Keys, document: Document) -> str:
+    what = "this has no value" if isinstance(keys[-1], int) else "this key has no value"
+    if lost := document.commented.get(keys):
+        return f'{what}, as # begins a comment: if that is the value, write it in quotes, "{lost}"'
+    return f"{what}: give it one or remove it"
+
+
+def _without_empty(value: Any) -> Any:
+    """Without the keys that have no value. Items stay where they are."""
     if isinstance(value, list):
-        return [_without_empty(item, (*keys, n), faults) for n, item in enumerate(value)]
+        return [_without_empty(item) for item in value]
     if not isinstance(value, dict):
         return value
-    what = "this key has no value: give it one or remove it"
-    faults += [Fault((*keys, key), what) for key, item in value.items() if item is None]
-    return {
-        key: _without_empty(item, (*keys, key), faults)
-        for key, item in value.items()
-        if item is not None
-    }
+    return {key: _without_empty(item) for key, item in value.items() if item is not None}
 
 
 def _faults_of_the_rest(values: dict[str, Any], found: list[Fault]) -> list[Fault]:
@@ -124,15 +136,22 @@ def _explain(error: ValidationError) -> Iterator[Fault]:
         yield Fault(tuple(k for k in detail["loc"] if k != "[key]"), _what(detail))
 
 
-def _shown(value: Any) -> str:
-    text = str(value)
-    return f'"{text}"' if len(text) <= _MAX_SHOWN else f'"{text[:_MAX_SHOWN]}…"'
+_PAIRS = "KEY: VALUE pairs are expected here"
+_WANTED = {
+    "string_type": "one text is expected here",
+    "model_type": _PAIRS,
+    "dict_type": _PAIRS,
+    "tuple_type": "a list is expected here: begin each item with `- `, or write [a, b]",
+    "bool_type": "write true or false",
+    "bool_parsing": "write true or false",
+}
 
 
 def _what(detail: ErrorDetails) -> str:
-    value = detail["input"]
+    value, written = detail["input"], shown(detail["input"])
     # A secret may stand where only its file may be named.
-    shown = '"…"' if detail["loc"][:1] == ("receivers",) else _shown(value)
+    secret = detail["loc"][:1] == ("receivers",)
+    written = "…" if secret else written[:_MAX_SHOWN] + "…" * (len(written) > _MAX_SHOWN)
     match detail["type"]:
         case "extra_forbidden":
             fields = _model_at(detail["loc"][:-1]).model_fields
@@ -144,17 +163,19 @@ def _what(detail: ErrorDetails) -> str:
             return str(detail["ctx"]["error"])
         case "too_short":
             return f"there are too few: write at least {detail['ctx']['min_length']}"
-        case "string_type" if isinstance(value, (int, float)):
-            return f"{shown[1:-1]} is no text here: write it in quotes, {shown}"
-        case "string_type":
-            return f"{shown}: one text is expected here"
         case "enum":
-            return f"{shown} is not {detail['ctx']['expected']}"
-        case "model_type" | "dict_type":
-            return f"{shown}: KEY: VALUE pairs are expected here"
-        case "tuple_type":
-            return f"{shown}: a list is expected here"
-    return f"{shown}: {detail['msg'][0].lower()}{detail['msg'][1:]}"
+            return f'"{written}" is not {detail["ctx"]["expected"]}'
+        case "string_type" if isinstance(value, (int, float)):
+            return f'{written} is no text here: write it in quotes, "{written}"'
+    wanted = _WANTED.get(detail["type"], "something else is expected here, see docs/slo.md")
+    return f'"{written}": {(not secret and _slip(value)) or wanted}'
+
+
+def _slip(value: Any) -> str:
+    """What to say of `canary: label:x` and of `objectives: -name`, in which spaces lack."""
+    words = value.split() if isinstance(value, str) else value
+    words = words if isinstance(words, (list, dict)) else []
+    return next(filter(None, (missing_space(word) for word in words if isinstance(word, str))), "")
 
 
 def _model_at(keys: Keys) -> type[BaseModel]:

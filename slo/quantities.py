@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from .errors import shown
 from .plan import PromptRange
 
 _UNITS = {
@@ -22,23 +23,35 @@ _MAX_TOKENS = 10**9
 
 def parse_duration(value: object) -> Decimal:
     """Seconds of "800ms", "1.2s", "1h30m" or "30d". Raises ValueError, of a bare number too."""
-    text = str(value).strip()
-    if isinstance(value, str) and re.fullmatch(rf"(?:{_PART})+", text, re.ASCII):
-        seconds = sum((Decimal(n) * _UNITS[u] for n, u in re.findall(_PART, text)), Decimal(0))
-        if 0 < seconds <= 3660 * _UNITS["d"]:
-            return plain(seconds)
-        raise ValueError(f'"{text}" is not between 1ms and ten years')
-    if _number(value) is not None:
-        raise ValueError(f'"{text}" has no unit: write {text}s or {text}ms')
-    raise ValueError(f'"{text}" is not a duration: write 800ms, 1.2s, 5m, 1h30m or 30d')
+    return _duration(value, ("s", "ms"), "800ms, 1.2s, 5m, 1h30m or 30d")
 
 
 def parse_whole_seconds(value: object) -> int:
     """As parse_duration, of windows and intervals, which have no part of a second."""
-    seconds = parse_duration(value)
+    seconds = _duration(value, ("s", "m"), _WHOLE)
     if seconds != seconds.to_integral_value():
-        raise ValueError(f'"{value}" is not a whole number of seconds')
+        raise ValueError(f'"{value}" is not a whole number of seconds: write {_WHOLE}')
     return int(seconds)
+
+
+_WHOLE = "30s, 5m, 1h30m or 30d"
+
+
+def _duration(value: object, units: tuple[str, str], forms: str) -> Decimal:
+    """Raises ValueError. units: to propose for a bare number; forms: for everything else."""
+    text = shown(value).strip()
+    joined = "".join(text.split())
+    if isinstance(value, str) and re.fullmatch(rf"(?:{_PART})+", joined, re.ASCII):
+        if joined != text:
+            raise ValueError(f'"{text}" holds a space: write {joined}')
+        seconds = sum((Decimal(n) * _UNITS[u] for n, u in re.findall(_PART, text)), Decimal(0))
+        if 0 < seconds <= 3660 * _UNITS["d"]:
+            return plain(seconds)
+        raise ValueError(f'"{text}" is not between 1ms and ten years')
+    number = _number(value)
+    if number is not None and number > 0:
+        raise ValueError(f'"{text}" has no unit: write {text}{units[0]} or {text}{units[1]}')
+    raise ValueError(f'"{text}" is not a duration: write {forms}')
 
 
 def format_duration(seconds: Decimal | int) -> str:
@@ -56,17 +69,17 @@ def format_duration(seconds: Decimal | int) -> str:
 
 def parse_number(value: object) -> Decimal:
     """A finite number, "15 %" being 0.15. Raises ValueError."""
-    text = str(value).strip()
+    text = shown(value).strip()
     percent = isinstance(value, str) and text.endswith("%")
     number = _number(text.removesuffix("%").rstrip() if percent else value)
     if number is None:
-        raise ValueError(f'"{text}" is not a number')
+        raise ValueError(f'"{text}" is not a number: write one such as 0.15, or "15 %"')
     return plain(number.scaleb(-2) if percent else number)
 
 
 def parse_percent(value: object) -> Decimal:
     """The ratio that a percentage is: 99.9, or "99.9 %", is exactly 0.999. Raises ValueError."""
-    text = str(value).strip()
+    text = shown(value).strip()
     number = _number(text.removesuffix("%").rstrip() if isinstance(value, str) else value)
     if number is None or not 0 <= number <= 100:
         raise ValueError(f'"{text}" is not a percentage: write a number from 0 to 100')
@@ -100,7 +113,7 @@ _BETWEEN = re.compile(r"([0-9]+)\s*\.\.\s*([0-9]+)")
 def parse_prompt_range(value: object) -> PromptRange:
     """Of "> 8000", "<= 8000" or "2000..8000", which is above 2000 and up to 8000, so that ranges
     that share a bound share no length. Raises ValueError."""
-    text = str(value).strip()
+    text = shown(value).strip()
     if found := _BETWEEN.fullmatch(text):
         above, upto = (_tokens(group) for group in found.groups())
         if above >= upto:

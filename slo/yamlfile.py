@@ -14,6 +14,14 @@ from typing import Any
 import yaml
 
 from .files import read_small
+from .yamlfaults import (
+    Misread,
+    UndecodableError,
+    after_comment_sign,
+    decode,
+    misreadings,
+    missing_space,
+)
 
 MAX_BYTES = 256 << 10
 _MAX_DEPTH = 20
@@ -26,13 +34,15 @@ Keys = tuple[str | int, ...]  # the way to a value: keys of mappings, indices of
 @dataclass(slots=True)
 class Document:
     """What a file says. places: way to a key or item → "file:line:column". problems: what is wrong
-    with it as YAML, one line each; values may then lack something. lines: before it in its file."""
+    with it as YAML, one line each; values may then lack something. lines: before it in its file.
+    commented: of a key or item without a value, what stands behind a # in its place."""
 
     name: str
     lines: int = 0
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[Keys, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    commented: dict[Keys, str] = field(default_factory=dict)
 
     def place(self, keys: Keys) -> str:
         """Where it was written; of what is missing, where its parent is."""
@@ -52,19 +62,22 @@ def parse(body: bytes, name: str, expected: str, lines: int = 0) -> Document:
     """The document in a text. name: of the file, for places; lines: before the text in it."""
     document = Document(name, lines)
     try:
-        root = _Loader(body.decode()).get_single_node()
+        text = decode(body)
+    except UndecodableError as error:
+        document.problems.append(_told(error.misread, document))
+        return document
+    try:
+        root = _Loader(text).get_single_node()
         if root is None or root.tag == _NULL:
             return document
         if root.tag != _MAP:
-            raise _RefusedError(root.start_mark, expected)
+            slip = missing_space(root.value) if isinstance(root, yaml.ScalarNode) else ""
+            raise _RefusedError(root.start_mark, slip or expected)
         document.values = _value(root, (), document)
     except _RefusedError as error:
         document.problems.append(f"{_place(error.mark, document)}: {error.problem}")
     except yaml.MarkedYAMLError as error:
-        place = _place(error.problem_mark, document) if error.problem_mark else name
-        document.problems.append(f"{place}: {_in_words(error)}")
-    except (ValueError, yaml.YAMLError) as error:  # not UTF-8, control characters
-        document.problems.append(f"{name}: this is not YAML: {str(error).splitlines()[0]}")
+        document.problems += [_told(each, document) for each in misreadings(error, text)]
     return document
 
 
@@ -73,13 +86,9 @@ def is_no_text(text: str) -> bool:
     return re.search("[\0\ud800-\udfff]", text) is not None
 
 
-def _in_words(error: yaml.MarkedYAMLError) -> str:
-    problem = error.problem or ""
-    if r"'\t'" in problem:
-        return "this is not YAML: a tab stands here: indent with spaces"
-    if error.context and error.context.startswith("expected a single document"):
-        return "a second document begins here: write one file for each"
-    return f"this is not YAML: {problem}"
+def _told(misread: Misread, document: Document) -> str:
+    line, column, what = misread
+    return f"{document.name}:{document.lines + line + 1}:{column + 1}: {what}"
 
 
 def _place(mark: yaml.Mark, document: Document) -> str:
@@ -160,6 +169,8 @@ def _value(node: yaml.Node, at: Keys, document: Document) -> Any:
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, (*at, n), document) for n, item in enumerate(node.value)]
     if isinstance(node, yaml.ScalarNode):
+        if lost := after_comment_sign(node):
+            document.commented[at] = lost
         return _scalar(node)
     values: dict[str, Any] = {}
     for key, item in node.value:
@@ -167,5 +178,8 @@ def _value(node: yaml.Node, at: Keys, document: Document) -> Any:
         if child in document.places:
             document.problems.append(f"{place}: {key.value} is set twice: remove one")
         document.places[child] = place
+        if item.tag == _NULL and (slip := missing_space(key.value)):
+            document.problems.append(f"{place}: {slip}")
+            continue
         values[key.value] = _value(item, child, document)
     return values

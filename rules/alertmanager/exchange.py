@@ -59,7 +59,10 @@ async def _exchange(
     if response.is_success:
         return Answer(url, body)
     if path.startswith("silence/") and "not found" in _text(body):  # 0.25 calls it a 500
-        raise AlertmanagerError(f"Alertmanager at {url} knows no silence {path.partition('/')[2]}")
+        raise AlertmanagerError(
+            f"Alertmanager at {url} knows no silence {path.partition('/')[2]}: `inferslo silence"
+            " list --all` tells those that it knows"
+        )
     if response.is_server_error:
         raise SilentError(f"Alertmanager at {url} fails ({response.status_code}): {_text(body)}")
     raise AlertmanagerError(_refusal(url, path, response.status_code, body))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import typer
 
@@ -126,6 +127,17 @@ def _doubts(matchers: Sequence[Matcher], held: Iterable[Alert]) -> Iterator[str]
     for service in named:
         if services and service not in services:
             yield f"but no alert is of a service {service}{closest(service, services)}"
+
+
+def check_ids(ids: Iterable[str]) -> None:
+    """Before any silence ends: what people type where an ID belongs is a name or a matcher."""
+    for id in ids:
+        try:
+            UUID(id)
+        except ValueError:
+            raise typer.BadParameter(
+                f'"{id}" is not the ID of a silence: `inferslo silence list` tells them'
+            ) from None
 
 
 def as_json(found: Sequence[Alert | Silence]) -> str:

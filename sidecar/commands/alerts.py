@@ -139,6 +139,7 @@ def _expire(
     """
     from . import alerting
 
+    alerting.check_ids(ids)
     client = alerting.client(alertmanager, token_file, ca_file)
     for id in ids:
         client.expire(id)

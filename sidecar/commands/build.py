@@ -19,6 +19,9 @@ def build(
     format: Annotated[
         Format, typer.Option("--format", help="Whose form the rules have, beside rules.yaml.")
     ] = Format.PROMETHEUS,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Name each file, however many.")
+    ] = False,
 ) -> int:
     """Make rules, their tests, the Alertmanager tree and runbooks of SLO files.
 
@@ -35,16 +38,12 @@ def build(
     Exit codes: 0 done, or nothing would change; 1 --check found that something would;
     2 an SLO file is wrong, or the folder cannot be written.
     """
-    from .building import check_folder, compiled, write_folder
+    from .building import check_folder, compiled, summary, write_folder
 
     built = compiled(files, format)
+    changes = check_folder(built, out) if check else write_folder(built, out)
+    for line in summary(changes, built, out, verbose=verbose):
+        typer.echo(line)
     for note in built.notes:
         typer.echo(f"note: {note}", err=True)
-    if not check:
-        for line in write_folder(built, out):
-            typer.echo(line)
-        return 0
-    changes = check_folder(built, out)
-    for line in changes:
-        typer.echo(line)
-    return int(bool(changes))
+    return int(check and bool(changes))

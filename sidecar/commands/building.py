@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ...rules.build import Built, build, drift, is_made
+from ...rules.build import RUNBOOKS, Built, build, drift, is_made
 from ...rules.model import Format
 from ...slo.errors import SpecError
 from ...slo.load import load
@@ -14,6 +14,8 @@ from ...slo.plan import Plan
 from ..errors import StartError
 from .newfile import write_text
 
+_DONE = {"missing": "wrote", "differs": "changed", "no longer made": "removed"}
+_FEW = 3  # files of a kind that are told one by one
 # Where made files are looked for; nothing else in the folder is read.
 _PLACES = ("*.yaml", "runbooks/*.md", "runbooks/*/*.md")
 
@@ -32,13 +34,14 @@ def compiled(files: Sequence[Path], format: Format) -> Built:
     return build(plans, format)
 
 
-def check_folder(built: Built, out: Path) -> list[str]:
-    """What would change, a line each. Raises StartError."""
-    return [f"{out / path}: {what}" for path, what in drift(built, _found(out)).items()]
+def check_folder(built: Built, out: Path) -> Mapping[str, str]:
+    """What would change: relative path → what is the matter. Raises StartError."""
+    return drift(built, _found(out))
 
 
-def write_folder(built: Built, out: Path) -> Iterator[str]:
-    """Writes what is new or differs and removes what is no longer made; says what it did.
+def write_folder(built: Built, out: Path) -> Mapping[str, str]:
+    """Writes what is new or differs and removes what is no longer made: relative path → what was
+    done.
 
     Raises StartError before it has changed anything if a file of somebody else is in the way.
     """
@@ -49,9 +52,35 @@ def write_folder(built: Built, out: Path) -> Iterator[str]:
                 f"{out / path} was not made by inferslo build: move it away or choose another --out"
             )
         _refuse_odd(out / path)
-    for path in drift(built, found):
+    changes = drift(built, found)
+    for path in changes:
         _replace(out / path, built.files.get(path))
-        yield f"{'wrote' if path in built.files else 'removed'} {out / path}"
+    return {path: _DONE[what] for path, what in changes.items()}
+
+
+def summary(changes: Mapping[str, str], built: Built, out: Path, *, verbose: bool) -> Iterator[str]:
+    """What was done, or is the matter, a line each; of many files of a kind only how many, unless
+    verbose."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for path, what in changes.items():
+        kinds.setdefault((what, _kind(path)), []).append(path)
+    for (what, kind), paths in kinds.items():
+        if verbose or len(paths) <= _FEW:
+            yield from (_told(what, str(out / path)) for path in paths)
+        else:
+            yield _told(what, f"{len(paths)} {kind} in {out}") + " (--verbose lists them)"
+    if count := len(built.files.keys() - changes.keys()):
+        yield f"unchanged: {'1 file' if count == 1 else f'{count} files'}"
+
+
+def _told(what: str, path: str) -> str:
+    return f"{what} {path}" if what in _DONE.values() else f"{path}: {what}"
+
+
+def _kind(path: str) -> str:
+    if path.startswith(f"{RUNBOOKS}/"):
+        return "runbooks"
+    return "tests" if path.endswith(".test.yaml") else "files"
 
 
 def _refuse_odd(path: Path) -> None:
@@ -61,6 +90,8 @@ def _refuse_odd(path: Path) -> None:
 
 
 def _found(out: Path) -> Mapping[str, str]:
+    if out.exists() and not out.is_dir():
+        raise StartError(f"{out} is a file, and a folder is written: name another --out")
     try:
         paths = sorted(path for place in _PLACES for path in out.glob(place) if _is_plain(path))
         return {

@@ -40,8 +40,10 @@ def check(
       inferslo check slo.yaml --engine http://127.0.0.1:8000
 
     \b
-    Exit codes: 0 fine, 1 problems were found, or the engine cannot be read, 2 no such file.
+    Exit codes: 0 fine, 1 problems were found, or the engine cannot be read, 2 no such file. The
+    worst of all files.
     """
+    from ...slo.errors import UnreadableError
     from .checking import as_json as json_of
     from .checking import as_text, check_file, page_of
 
@@ -50,5 +52,8 @@ def check(
     if as_json:
         typer.echo(json_of(checked))
     else:
-        typer.echo("".join(as_text(each, explained=explain) for each in checked), nl=False)
+        texts = (as_text(each, explained=explain) for each in checked if not each.unreadable)
+        typer.echo("".join(texts), nl=False)
+    if missing := [problem for each in checked if each.unreadable for problem in each.problems]:
+        raise UnreadableError(missing)
     return int(any(each.problems for each in checked))

@@ -38,13 +38,15 @@ _ELSEWHERE = {
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A file, its plan if it makes one, and every problem found, one line each. notes: what
-    to know besides the plan's own. asked: an engine's page was."""
+    to know besides the plan's own. asked: an engine's page was. unreadable: there is no such
+    file."""
 
     file: Path
     plan: Plan | None
     problems: tuple[str, ...]
     notes: tuple[str, ...] = ()
     asked: bool = False
+    unreadable: bool = False
 
 
 def page_of(
@@ -59,13 +61,11 @@ def page_of(
 
 
 def check_file(file: Path, page: EnginePage | None) -> Checked:
-    """Raises UnreadableError where there is no such file."""
     try:
         plan, document = load_with_places(file)
-    except UnreadableError:
-        raise
     except SpecError as error:
-        return Checked(file, None, error.problems)
+        is_unreadable = isinstance(error, UnreadableError)
+        return Checked(file, None, error.problems, unreadable=is_unreadable)
     problems = [f"{document.place((key,))}: {problem}" for key, problem in _of_rules(plan)]
     for problem in misfits(plan, page) if page is not None else ():
         about = f"{problem.objective}: " if problem.objective else ""
@@ -150,7 +150,7 @@ def as_json(files: Iterable[Checked]) -> str:
 
 
 def _located(file: str, problem: str) -> dict[str, Any]:
-    rest = problem.removeprefix(one_line(file)).removeprefix(": ")
+    rest = problem.removeprefix(one_line(file)).removeprefix(": ").lstrip()
     found = re.match(r":(\d+):(\d+): ", rest)
     line, column = map(int, found.groups()) if found else (None, None)
     return {"line": line, "column": column, "message": rest[found.end() :] if found else rest}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import typer
 from ...exporters.http import HttpFetcher
 from ...slo import catalogue
 from ...slo.buckets import EnginePage
-from ...slo.errors import closest
-from ...slo.init import Answers, Strictness, write
+from ...slo.errors import SloError, among
+from ...slo.init import Answers, Strictness, check_name, write
 from ..discovery import USUAL_PORTS, discover
 from ..errors import StartError
 from ..interpret import LITELLM, Interpretation, interpret_file, interpret_url
@@ -27,7 +28,8 @@ from .newfile import write_over
 _DEADLINE = 3.0  # seconds for one port
 
 _KIND = "What kind of service is it?"
-_STRICTNESS = {
+_HOW_STRICT = "How strict is it to be?"
+_STRICTNESS: Mapping[str, str] = {
     Strictness.RELAXED: "few users wait; the next morning is soon enough",
     Strictness.NORMAL: "users wait and are annoyed",
     Strictness.STRICT: "users wait, and each failure costs money",
@@ -55,32 +57,58 @@ class Found:
     flag: str
 
 
-def settle(wanted: Wanted) -> Answers:
-    """Asks what no flag says. Raises StartError if nobody can be asked, or an answer is none."""
-    asked = {"--kind": wanted.kind, "--strictness": wanted.strictness, "--on-call": wanted.on_call}
-    missing = [flag for flag, value in asked.items() if value is None]
+def check(wanted: Wanted) -> None:
+    """Before anything is asked. Raises StartError if what no flag says cannot be asked, and it and
+    SloError if what one says is no answer."""
+    checks = {
+        "--kind": (wanted.kind, catalogue.entry),
+        "--strictness": (wanted.strictness, _check_strictness),
+        "--on-call": (wanted.on_call, _check_team),
+    }
+    for value, check in checks.values():
+        if value is not None:
+            check(value)
+    if wanted.service is not None:
+        check_name("service", wanted.service)
+    missing = [flag for flag, (value, _) in checks.items() if value is None]
     if missing and not sys.stdin.isatty():
         raise StartError(f"nobody can be asked, this is no terminal: give {', '.join(missing)}")
-    kind = wanted.kind or _choice(_KIND, {n: catalogue.entry(n).summary for n in catalogue.names()})
-    strictness = wanted.strictness or _choice(
-        "How strict is it to be?", {s.value: why for s, why in _STRICTNESS.items()}
-    )
-    known = [each.value for each in Strictness]
-    if strictness not in known:
-        raise StartError(f'--strictness: "{strictness}" is none{closest(strictness, known)}')
-    on_call = wanted.on_call or typer.prompt(_ON_CALL)
+
+
+def ask(wanted: Wanted) -> Answers:
+    """Asks what no flag says, each until the answer is one."""
+    kinds = {name: catalogue.entry(name).summary for name in catalogue.names()}
+    kind = wanted.kind or _answer(_KIND, kinds, catalogue.entry)
+    strictness = wanted.strictness or _answer(_HOW_STRICT, _STRICTNESS, _check_strictness)
+    on_call = wanted.on_call or _answer(_ON_CALL, {}, _check_team)
     gpu = driver_is_here() if wanted.gpu is None else wanted.gpu
     return Answers(
         kind, Strictness(strictness), on_call, wanted.service or kind, wanted.events, gpu
     )
 
 
-def _choice(question: str, answers: dict[str, str]) -> str:
+def _answer(question: str, answers: Mapping[str, str], check: Callable[[str], object]) -> str:
     typer.echo(question)
     for name, what in answers.items():
         typer.echo(f"  {name}: {what}")
-    answer: str = typer.prompt("", prompt_suffix="> ")
-    return answer if answer in answers else _choice(question, answers)
+    while True:
+        answer: str = typer.prompt("", prompt_suffix="> ", default="", show_default=False).strip()
+        try:
+            check(answer)
+        except (SloError, StartError) as error:
+            typer.echo(printable(str(error)) if answer else "An answer is needed; Ctrl-C leaves.")
+        else:
+            return answer
+
+
+def _check_strictness(word: str) -> None:
+    known = [each.value for each in Strictness]
+    if word not in known:
+        raise StartError(f'"{word}" is no strictness{among(word, known)}')
+
+
+def _check_team(name: str) -> None:
+    check_name("on-call team", name)
 
 
 def find_engine(

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import StartError
 from ..printable import printable
-from .newfile import refuse_existing, write_over
+from .newfile import folder, make_folder, refuse_existing, write_over
 
 if TYPE_CHECKING:
     from ...slo.importing import Imported
@@ -20,9 +20,9 @@ _MAX_BYTES = 256 << 10
 def import_files(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one format.")],
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="FILE|DIR", help="Where to write; a directory takes SERVICE.yaml of each."
+            metavar="FILE|DIR/", help="Where to write; a directory takes SERVICE.yaml of each."
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
@@ -66,17 +66,21 @@ def import_files(
     return int(not imported.files or (imported.lost and not allow_loss))
 
 
-def _write(imported: Imported, out: Path | None, *, force: bool) -> None:
+def _write(imported: Imported, out: str | None, *, force: bool) -> None:
     """To files, or to stdout. Raises StartError, and writes nothing then."""
-    is_directory = out is not None and out.is_dir()
-    if len(imported.files) > 1 and not is_directory:
+    directory = folder(out) if out is not None else None
+    if len(imported.files) > 1 and directory is None:
         names = ", ".join(file.service for file in imported.files)
-        raise StartError(f"there are several services, {names}: name a directory with --out")
+        raise StartError(f"there are several services, {names}: name a directory with --out DIR/")
     if out is None:
         return typer.echo("".join(file.text for file in imported.files), nl=False)
-    places = {out / f"{f.service}.yaml" if is_directory else out: f for f in imported.files}
+    places = {
+        directory / f"{f.service}.yaml" if directory else Path(out): f for f in imported.files
+    }
     if not force:
         refuse_existing(places)
+    if directory is not None:
+        make_folder(directory)
     for path, file in places.items():
         write_over(path, file.text)
     return None

@@ -47,7 +47,9 @@ def init(
     ] = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")] = Path("slo.yaml"),
+    out: Annotated[
+        str, typer.Option(metavar="FILE|DIR/", help="Where to write; a directory takes slo.yaml.")
+    ] = "slo.yaml",
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> int:
     """Write a first SLO file: three questions, and a look at the engine.
@@ -65,12 +67,22 @@ def init(
     \b
     Exit codes: 0 written, 1 no engine, or it cannot be read, 2 wrong usage, or the file is there.
     """
-    from .first_file import Wanted, find_engine, settle, write_file
-    from .newfile import refuse_existing
+    from ..errors import StartError
+    from .first_file import Wanted, ask, check, find_engine, write_file
+    from .newfile import folder, make_folder, refuse_existing
 
+    directory = folder(out)
+    file = directory / "slo.yaml" if directory else Path(out)
+    # Before anything is asked: nobody is to answer in vain.
     if not force:
-        refuse_existing([out])  # before anything is asked
-    answers = settle(Wanted(kind, strictness, on_call, service, events, gpu))
+        refuse_existing([file])
+    if directory is None and not file.parent.is_dir():
+        raise StartError(f"{file} cannot be written: there is no folder {file.parent}/")
+    wanted = Wanted(kind, strictness, on_call, service, events, gpu)
+    check(wanted)
     found = find_engine(engine, capture, token_file, ca_file)
-    typer.echo(write_file(answers, found, out))
+    answers = ask(wanted)
+    if directory is not None:
+        make_folder(directory)
+    typer.echo(write_file(answers, found, file))
     return 0

@@ -19,6 +19,19 @@ def refuse_existing(paths: Iterable[Path]) -> None:
             )
 
 
+def folder(out: str) -> Path | None:
+    """The folder that is meant, one that is there or ends in /; None of a file."""
+    return Path(out) if out.endswith("/") or Path(out).is_dir() else None
+
+
+def make_folder(path: Path) -> None:
+    """With those that it lies in. Raises StartError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"{path} cannot be made: {error.strerror}") from None
+
+
 def write_over(path: Path, text: str) -> None:
     """As write_text, where a link leads. Raises StartError."""
     write_text(Path(os.path.realpath(path)), text)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import EnvSettingsSource
 
-from ...slo.errors import closest, one_line
+from ...slo.errors import among, closest, one_line, shown
 from ...slo.yamlfile import NO_TEXT, Document, Keys, is_no_text, read
 from ..errors import SettingsError
 from .model import ENV_PREFIX, FIELDS, Settings, contradictions, flag, variable
@@ -132,16 +132,36 @@ def _place(loc: Keys, file: Document, origins: Mapping[str, str]) -> str:
     return f"{file.place(loc)}: {'.'.join(str(part) for part in loc)}"
 
 
+# Kind of a fault, or how the kinds of several begin → how it is mended.
+_WANTED = {
+    "bool": "write on or off",
+    "int": "write a whole number",
+    "byte": "write a size, as 64KiB or 2MiB",
+    "missing": "this key is missing",
+    "tuple_type": "write a list",
+    "model_type": "write {{url: http://HOST:PORT}}",
+    "string_type": "write a text, in quotes if it looks like something else",
+    "path_type": "write a path, in quotes if it looks like something else",
+    "float_type": "write a duration, as 2s, 500ms or 1m",
+    "greater_than": "write a number above {gt}",
+    "greater_than_equal": "write at least {ge}",
+    "less_than_equal": "write at most {le}",
+}
+
+
 def _what(detail: ErrorDetails) -> str:
-    if detail["type"] == "extra_forbidden":
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "extra_forbidden":
         model = _model_at(detail["loc"])
         return f"no such setting{closest(str(detail['loc'][-1]), model.model_fields)}"
-    if detail["type"] == "value_error":
-        return str(detail["ctx"]["error"])
-    if detail["type"].startswith("bool_"):
-        return f'"{detail["input"]}": write on or off'
-    message = detail["msg"][0].lower() + detail["msg"][1:]
-    return message if detail["type"] == "missing" else f'"{detail["input"]}": {message}'
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        word, words = str(detail["input"]), re.findall("'(.*?)'", context["expected"])
+        return f'"{word}" is none{among(word, words)}'
+    wanted = _WANTED.get(kind) or _WANTED.get(kind.partition("_")[0], "see docs/configuration.md")
+    wanted = wanted.format(**context)
+    return wanted if kind == "missing" else f'"{shown(detail["input"])}": {wanted}'
 
 
 def _model_at(loc: Keys) -> type[BaseModel]:

@@ -60,13 +60,19 @@ def import_slos(sources: Iterable[tuple[str, bytes]]) -> Imported:
     References from one document to another are followed through all of them. Raises SpecError if
     one cannot be read or is of no known format.
     """
-    roots = [root for name, body in sources for root in documents(name, body)]
+    roots = [root for name, body in sources for root in _documents(name, body)]
     title, reader = _format(roots)
     drafts = reader(roots)
     _check_services(drafts)
     remarks = tuple(remark for root in roots for remark in root.remarks())
     files = (_file(draft, render(draft, title, remarks)) for draft in drafts if draft.objectives)
     return Imported(tuple(files), remarks)
+
+
+def _documents(name: str, body: bytes) -> Sequence[Node]:
+    if roots := documents(name, body):
+        return roots
+    raise SpecError([f"{name}: the file is empty: name a file of Sloth or OpenSLO"])
 
 
 def _check_services(drafts: Iterable[Draft]) -> None:
@@ -90,6 +96,10 @@ def _format(roots: Sequence[Node]) -> tuple[str, _Reader]:
     for root in roots:
         version = root.text("apiVersion") or root.text("version")
         if version not in _FORMATS:
+            if {"service", "objectives"} <= set(root.fields()):
+                raise SpecError(
+                    [f"{root.place()}: this is an SLO file of inferslo already: see inferslo check"]
+                )
             known = ", ".join(_FORMATS)
             what = f'"{version}" is no known version' if version else "there is no version"
             raise SpecError(
@@ -97,6 +107,5 @@ def _format(roots: Sequence[Node]) -> tuple[str, _Reader]:
             )
         found[_FORMATS[version][0]] = _FORMATS[version]
     if len(found) != 1:
-        problem = "both formats in one import" if found else "there is nothing to import"
-        raise SpecError([f"{problem}: name the files of one format"])
+        raise SpecError(["these are files of two formats: import those of each alone"])
     return found.popitem()[1]

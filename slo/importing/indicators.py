@@ -39,6 +39,9 @@ def indicator_keys(
 
 def _slices(objective: Node) -> dict[str, Any]:
     target = number(objective.text("timeSliceTarget"))
+    if target is not None and 1 < target <= 100:
+        ratio = f"{target.scaleb(-2).normalize():f}"
+        raise UnreadableError(f"timeSliceTarget is a ratio: for {target} % write {ratio}")
     if target is None or not 0 < target <= 1:
         raise UnreadableError("timeSliceTarget is no ratio above 0: when is a slice good?")
     return {"budgeting": "timeslices", "slice_target": target.scaleb(2)}

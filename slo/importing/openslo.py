@@ -23,7 +23,6 @@ _KINDS_LEFT_OUT = {
     "AlertCondition": _ALERTS,
     "AlertNotificationTarget": "it tells no address: write `response` and `receivers`",
 }
-_TARGET = "no target between 0 and 1, both excluded: there would be no budget to judge by"
 
 
 def read_openslo(roots: Sequence[Node]) -> list[Draft]:
@@ -102,7 +101,9 @@ class _Reader:
         by_percent = percent(objective.text("targetPercent"))
         target = by_percent or percent(objective.text("target"), scale=2)
         if target is None:
-            raise UnreadableError(_TARGET)
+            raise UnreadableError(
+                _no_target(objective.text("target") or objective.text("targetPercent"))
+            )
         indicator = self._indicator(objective) or self._indicator(spec)
         if indicator is None:
             raise UnreadableError("its indicator is not among what is imported")
@@ -122,6 +123,19 @@ class _Reader:
         self.used.add(name)
         sli = self._all("SLI").get(name)
         return sli.child("spec") if sli else None
+
+
+def _no_target(written: str) -> str:
+    if not written:
+        return "its target is missing: write target: 0.995"
+    as_percent = percent(written)
+    if as_percent is None or as_percent == 1:
+        return (
+            f"{written} is no target between 0 and 1, both excluded: there would be no budget to"
+            " judge by"
+        )
+    ratio = as_percent.scaleb(-2).normalize()
+    return f"target is a ratio: for {written} % write {ratio:f}, or targetPercent"
 
 
 def _about(root: Node) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field, field_validator
 
 from ..plan import Severity
 from .part import Part
-from .values import Count, Name, Percent, Plain, Whens, WholeSeconds
+from .values import Count, Name, Percent, Plain, TierNumber, Times, Whens, WholeSeconds
 
 
 class BurnSpec(Part):
@@ -60,9 +58,7 @@ class AlertingSpec(Part):
 class TierSpec(Part):
     """Who acts, and when."""
 
-    tier: Annotated[int, Field(strict=True, ge=1, le=3)] = Field(
-        description="1 acts at once, 3 reviews."
-    )
+    tier: TierNumber = Field(description="1 acts at once, 3 reviews.")
     team: Plain = Field(description="Who acts; a label of its alerts.")
     receiver: Name = Field(description="Where its alerts go.")
     tickets: Name | None = Field(
@@ -78,7 +74,7 @@ class TierSpec(Part):
         description="Also an incident that has lasted this long. Default: 30m for tier 2 without"
         " `when`.",
     )
-    times: Count | None = Field(
-        default=None, ge=2, description="Incidents that make `repeated`. Default: 3."
+    times: Times | None = Field(
+        default=None, description="Incidents that make `repeated`. Default: 3."
     )
     within: WholeSeconds | None = Field(default=None, description="… in so long. Default: 7d.")

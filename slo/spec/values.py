@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from ..errors import closest
+from ..errors import closest, shown
 from ..plan import Calendar, PromptRange, When, Window
 from ..quantities import (
     parse_duration,
@@ -42,12 +42,23 @@ def _positive(value: object) -> Decimal:
     return number
 
 
+def _whole(least: int, most: int) -> tuple[object, object]:
+    def parse(value: object) -> int:
+        if type(value) is int and least <= value <= most:
+            return value
+        raise ValueError(f'"{shown(value)}": write a whole number from {least} to {most}')
+
+    return _read(parse, {"type": "integer", "minimum": least, "maximum": most})
+
+
 def _objective(value: object) -> Decimal:
     """OpenSLO's range, [0,1): all requests good leaves no budget, and burn rates are infinite."""
     try:
         number = parse_number(str(value).removesuffix("%"))
     except ValueError:
-        raise ValueError(f'"{value}" is not a percentage: write a number such as 99.5') from None
+        raise ValueError(
+            f'"{shown(value)}" is not a percentage: write a number such as 99.5'
+        ) from None
     if 0 < number <= 1:
         hint = "100 leaves no budget" if number == 1 else f"write {number.scaleb(2).normalize():f}"
         raise ValueError(f'"{value}" looks like a ratio, and an objective is in percent: {hint}')
@@ -57,15 +68,22 @@ def _objective(value: object) -> Decimal:
     return parse_percent(value)
 
 
+_PERIODS = "write a length, as in 30d, or {calendar: month} or {calendar: week}"
+
+
 def _window(value: object) -> Window:
     if not isinstance(value, Mapping):
-        return Window(parse_whole_seconds(value))
+        try:
+            return Window(parse_whole_seconds(value))
+        except ValueError:
+            raise ValueError(f'"{shown(value)}" is not a period: {_PERIODS}') from None
     if list(value) != ["calendar"]:
-        raise ValueError("write a length, as in 30d, or {calendar: month} or {calendar: week}")
+        raise ValueError(_PERIODS)
     try:
         calendar = Calendar(str(value["calendar"]))
     except ValueError:
-        raise ValueError(f'"{value["calendar"]}" is not a calendar: month or week') from None
+        what = shown(value["calendar"])
+        raise ValueError(f'"{what}" is not a calendar: month or week') from None
     return Window((30 if calendar is Calendar.MONTH else 7) * _DAY, calendar)
 
 
@@ -74,7 +92,7 @@ def _when(value: object) -> frozenset[When]:
     known = {when.value: when for when in When}
     for word in words:
         if str(word) not in known:
-            raise ValueError(f'"{word}" sets off no tier{closest(str(word), known)}')
+            raise ValueError(f'"{shown(word)}" sets off no tier{closest(str(word), known)}')
     if not words:
         raise ValueError("this is empty: say what sets the tier off, or leave `when` out")
     return frozenset(known[str(word)] for word in words)
@@ -83,9 +101,14 @@ def _when(value: object) -> frozenset[When]:
 def _warning(value: object) -> Decimal | None:
     if value in ("off", False):
         return None
-    if isinstance(value, str) and re.search("[a-z]$", value):
-        return parse_duration(value)
-    return parse_number(value)
+    try:
+        is_duration = isinstance(value, str) and re.search("[a-z]$", value)
+        return parse_duration(value) if is_duration else parse_number(value)
+    except ValueError:
+        raise ValueError(
+            f'"{shown(value)}" is no threshold: write off, or as the warning has it a number, as'
+            ' 0.9 or "15 %", or a duration, as 300ms'
+        ) from None
 
 
 def _labels(value: object) -> object:
@@ -228,7 +251,9 @@ LabelName = Annotated[str, AfterValidator(_label)]
 Url = Annotated[str, AfterValidator(_url)]
 HookUrl = Annotated[str, AfterValidator(_hook)]
 PageUrl = Annotated[str, AfterValidator(_page_url)]
-Count = Annotated[int, Field(strict=True, ge=1, le=_MOST)]
+Count = Annotated[int, *_whole(1, _MOST)]
+Times = Annotated[int, *_whole(2, _MOST)]
+TierNumber = Annotated[int, *_whole(1, 3)]
 Seconds = Annotated[Decimal, *_read(parse_duration, _DURATION)]
 WholeSeconds = Annotated[int, *_read(parse_whole_seconds, _DURATION)]
 Percent = Annotated[Decimal, *_read(parse_percent, _PERCENT)]

@@ -1,7 +1,9 @@
 """`inferslo build`: what it writes, what it leaves alone, and what --check finds."""
 
 import os
+import re
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,9 +116,65 @@ def test_drift_is_what_is_missing_what_differs_and_what_is_no_longer_made() -> N
 def test_build_and_check(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["build", str(slo), "--out", "made"]) == 0
     assert "wrote made/rules.yaml" in capsys.readouterr().out
-    assert main(["build", str(slo), "--out", "made", "--check"]) == 0
+    count = sum(path.is_file() for path in Path("made").rglob("*"))
+    for arguments in ([], ["--check"]):
+        assert main(["build", str(slo), "--out", "made", *arguments]) == 0
+        assert capsys.readouterr().out == f"unchanged: {count} files\n"
+
+
+def test_many_files_are_counted_and_named_on_demand(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["build", str(slo), "--out", "made"]) == 0
-    assert capsys.readouterr().out == ""
+    *named, counted = capsys.readouterr().out.splitlines()
+    assert named == [
+        f"wrote made/{name}"
+        for name in ("rules.yaml", "alertmanager.yaml", "rules.test.yaml", "routing.test.yaml")
+    ]
+    assert re.fullmatch(r"wrote \d\d runbooks in made \(--verbose lists them\)", counted)
+
+    assert main(["build", str(slo), "--out", "again", "-v"]) == 0
+    written = {line.removeprefix("wrote ") for line in capsys.readouterr().out.splitlines()}
+    assert written == {str(path) for path in Path("again").rglob("*") if path.is_file()}
+
+
+def test_only_what_changes_is_told(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", str(slo), "--out", "made"]) == 0
+    count = sum(path.is_file() for path in Path("made").rglob("*"))
+    old, gone, changed = (
+        Path("made/runbooks") / f"{name}.md"
+        for name in ("Old", "InfersloOOMKill", "InfersloNoData")
+    )
+    gone.rename(old)
+    changed.write_text(f"{changed.read_text(encoding='utf-8')}mine\n", encoding="utf-8")
+    capsys.readouterr()
+
+    assert main(["build", str(slo), "--out", "made", "--check"]) == 1
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        f"{changed}: differs",
+        f"{gone}: missing",
+        f"{old}: no longer made",
+        f"unchanged: {count - 2} files",
+    ]
+    assert main(["build", str(slo), "--out", "made"]) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        f"changed {changed}",
+        f"removed {old}",
+        f"unchanged: {count - 2} files",
+        f"wrote {gone}",
+    ]
+
+
+def test_notes_come_last(slo: Path) -> None:
+    slo.write_text(SLO, encoding="utf-8")  # without receivers
+    done = subprocess.run(
+        [Path(sys.executable).with_name("inferslo"), "build", slo, "--out", "made"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
+    )  # fmt: skip
+    *_, told, note, last = done.stdout.splitlines()
+    assert told.startswith("wrote ")
+    assert note.startswith("note: ")
+    assert last.startswith("note: alertmanager.yaml needs `receivers`")
 
 
 def test_check_names_what_is_out_of_date_and_writes_nothing(
@@ -167,6 +225,8 @@ def test_problems_of_all_files_are_told_at_once(
 def test_a_folder_that_cannot_be_is_told(slo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("made").write_text("a file\n", encoding="utf-8")
     assert main(["build", str(slo), "--out", "made"]) == 2
+    assert "made is a file, and a folder is written: name another" in capsys.readouterr().err
+    assert main(["build", str(slo), "--out", "made/rules"]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 

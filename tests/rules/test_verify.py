@@ -19,6 +19,12 @@ QUICK = plan(
 )
 
 
+EDITED = (
+    "this is not what inferslo build wrote: it was edited by hand, or is of another build than its"
+    " tests"
+)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for path, text in build([QUICK]).files.items():
@@ -51,7 +57,8 @@ def test_a_rule_that_was_changed_is_told_with_the_slo_the_reason_and_what_to_do(
     folder: Path,
 ) -> None:
     edit(folder / "rules.yaml", "budget_remaining:ratio{", "budget_left:ratio{")
-    [finding] = verify(folder)
+    edited, finding = verify(folder)
+    assert (edited.file, edited.problem) == ("rules.yaml", EDITED)
     assert finding == Finding(
         file="rules.test.yaml",
         about="turns",
@@ -68,7 +75,7 @@ def test_a_rule_that_was_changed_is_told_with_the_slo_the_reason_and_what_to_do(
 
 def test_rules_that_do_not_parse_are_told_once(folder: Path) -> None:
     edit(folder / "rules.yaml", "<= 0", "<= (")
-    [finding] = verify(folder)
+    [_, finding] = verify(folder)
     assert finding.file == "rules.yaml"
     assert "could not parse expression" in finding.problem
 
@@ -81,7 +88,8 @@ def test_a_folder_without_tests_proves_nothing(folder: Path) -> None:
 
 def test_a_tree_that_alertmanager_refuses(folder: Path) -> None:
     edit(folder / "alertmanager.yaml", "receiver: ops-pager", "receiver: ops-page")
-    [finding] = verify(folder, without_tests)
+    [edited, finding] = verify(folder, without_tests)
+    assert (edited.file, edited.problem) == ("alertmanager.yaml", EDITED)
     assert finding.file == "alertmanager.yaml"
     assert finding.problem == (
         'amtool refuses the file: undefined receiver "ops-page/office-hours" used in route'
@@ -102,6 +110,21 @@ def test_no_routing_tests_is_told_and_no_tree_is_not(folder: Path) -> None:
     assert "nothing proves who is told" in finding.problem
     (folder / "alertmanager.yaml").unlink()
     assert verify(folder, without_tests) == []
+
+
+@pytest.mark.parametrize("name", ["rules.yaml", "alertmanager.yaml"])
+def test_what_was_edited_by_hand_is_told_though_all_tests_pass(folder: Path, name: str) -> None:
+    with (folder / name).open("a", encoding="utf-8") as file:
+        file.write("# a remark\n")
+    [finding] = verify(folder, without_tests)
+    assert (finding.file, finding.problem) == (name, EDITED)
+    assert finding.do.startswith("change the SLO file in its place, and build the folder anew")
+
+
+def test_rules_of_somebody_else_are_refused_before_any_tool_runs(folder: Path) -> None:
+    (folder / "rules.yaml").write_text("groups: []\n", encoding="utf-8")
+    with pytest.raises(VerifyError, match=r"rules\.yaml was not made by inferslo build"):
+        verify(folder, lambda _: pytest.fail("a tool ran"))
 
 
 def test_a_folder_that_build_did_not_write(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Protocol
 
 import pytest
+from librarytexts import LIBRARY_TEXT
 from metrics_server import serving
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
@@ -145,6 +146,48 @@ def test_wrong_usage_is_one_line_and_exit_2(arguments: list[str], message: str, 
     failed(call(*arguments), 2, message)
 
 
+def choices() -> Iterator[tuple[list[str], str, list[str]]]:
+    """Command, option and words of every option that takes one of several words."""
+    for command in [*COMMANDS, "build", "verify"]:
+        help = CliRunner().invoke(app, [*command.split(), "--help"]).output
+        for option, words in re.findall(
+            r"^ +(--[a-z-]+) +<?([a-z]+(?:\|[a-z]+){2,})\b", help, re.MULTILINE
+        ):
+            yield command.split(), option, words.split("|")
+
+
+OTHERS = {"init": ["--kind", "chat", "--on-call", "x"], "build": ["x.yaml", "--out", "x"]}
+
+
+@pytest.mark.parametrize(("command", "option", "words"), [*choices()], ids=str)
+def test_a_word_that_is_none_names_the_nearest_and_all(
+    command: list[str],
+    option: str,
+    words: list[str],
+    call: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    slip = f"{words[-1][:-1]}x"
+
+    outcome = call(*command, *OTHERS.get(command[0], []), option, slip)
+
+    assert outcome.code == 2
+    [line] = outcome.lines
+    assert line.startswith("inferslo: error: ")
+    assert option.strip("-") in line
+    assert slip in line
+    assert f": did you mean {words[-1]}? There are {', '.join(words)}" in line
+    assert not LIBRARY_TEXT.search(line)
+
+
+def test_the_options_that_take_one_of_several_words_are_found() -> None:
+    assert {option for _, option, _ in choices()} == {
+        "--format", "--gpu", "--log-format", "--log-level", "--strictness",
+    }  # fmt: skip
+
+
 def test_version() -> None:
     expected = CliRunner().invoke(app, ["version"]).output
 
@@ -166,7 +209,7 @@ def test_wrong_settings_are_a_line_each_and_exit_2() -> None:
         inferslo("sidecar", "--engine", "localhost:8000", INFERSLO_GPU="maybe"),
         2,
         '--engine: "localhost:8000" has no scheme: write "http://localhost:8000"',
-        "INFERSLO_GPU: \"maybe\": input should be 'auto', 'on' or 'off'",
+        'INFERSLO_GPU: "maybe" is none: there are auto, on, off',
     )
 
 

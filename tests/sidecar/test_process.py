@@ -24,6 +24,7 @@ from inferslo.sidecar.settings.model import Settings
 
 CAPTURE = Path(__file__).parents[1] / "captures" / "vllm-0.32.0__mid-overload.prom"
 PATIENCE = 60.0
+NOTHING = "no engine, no gateway and no GPU to watch"
 
 
 class Running:
@@ -156,6 +157,32 @@ def test_every_bad_engine_gets_its_kind_and_the_good_one_is_not_touched(
     assert sorted(down) == sorted({*kinds}), "one line per state change, never one per poll"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "warned"),
+    [
+        (("--gpu", "off"), True),
+        (("--gpu", "off", "--host", "off", "--events", "off"), True),
+        (("--gpu", "off", "--engine", "http://127.0.0.1:9"), False),
+        (("--gpu", "off", "--litellm", "http://127.0.0.1:9"), False),
+        (("--gpu", "on"), False),
+    ],
+)
+def test_a_sidecar_that_watches_nothing_says_so_once_and_how_to_name_it(
+    arguments: tuple[str, ...], warned: bool, start: Start
+) -> None:
+    running = start(*arguments)
+    assert httpx.get(running.url + "/metrics").status_code == 200
+
+    code, log = running.stop()
+
+    told = [line for line in log if line["event"] == NOTHING]
+    assert code == 0
+    assert len(told) == warned
+    for line in told:
+        assert line["level"] == "warning"
+        assert "--engine http://HOST:PORT or --litellm http://HOST:PORT" in line["remedy"]
+
+
 def test_an_event_is_taken_published_and_there_after_a_restart(start: Start) -> None:
     turn = {"type": "agent_turn", "outcome": "success", "app": "shop", "model_name": "m"}
     labels = {"app": "shop", "model_name": "m", "tenant": "", "sla_class": "", "outcome": "success"}
@@ -201,9 +228,9 @@ def test_the_default_journal_gets_its_folder_and_a_named_one_must_have_it(tmp_pa
 
 
 def test_sigterm_is_a_clean_end_and_ctrl_c_is_130(start: Start) -> None:
-    code, log = start().stop(signal.SIGTERM)
+    code, log = start("--gpu", "off").stop(signal.SIGTERM)
     assert code == 0
-    assert [line["event"] for line in log if line["level"] != "info"] == []
+    assert [line["event"] for line in log if line["level"] != "info"] == [NOTHING]
 
     assert start().stop(signal.SIGINT)[0] == 130
 

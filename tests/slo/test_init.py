@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import pytest
@@ -125,14 +126,13 @@ def test_one_team_is_paged_once_of_an_incident() -> None:
     assert [tier.tier for tier in tiers if tier.when & paged or tier.after is not None] == [1]
 
 
-def test_the_receivers_in_the_comment_are_right_once_it_is_none() -> None:
-    head, mark, tail = text_of().partition("# receivers:")
-    plan = load_text(head + (mark + tail).replace("# ", "", 1).replace("\n# ", "\n"))
-    assert [receiver.name for receiver in plan.receivers] == [
-        "platform-pager",
-        "platform-tickets",
-        "watchdog",
-    ]
+def test_the_receivers_in_the_comment_are_right_once_one_does_as_it_says() -> None:
+    head, _, below = text_of().partition("and write your own:\n")
+    [mark] = re.findall('Remove "(.+?)"', head)
+    lines = [line.removeprefix(mark) for line in below.splitlines()]
+    plan = load_text("\n".join([head, *lines]))
+    names = [receiver.name for receiver in plan.receivers]
+    assert names == ["platform-pager", "platform-tickets", "watchdog"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Faults of SLO files: each at its place, in one line that says how to mend it, all at once."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from librarytexts import LIBRARY_TEXT
 from slofiles import FULL
 
 from inferslo.slo.errors import SpecError, UnreadableError
@@ -42,7 +44,7 @@ def fault(objective: str, rest: str = "") -> str:
         ("1.0", '"1.0" looks like a ratio, and an objective is in percent: 100 leaves no budget'),
         ("0.995", '"0.995" looks like a ratio, and an objective is in percent: write 99.5'),
         ("high", '"high" is not a percentage: write a number such as 99.5'),
-        ("true", '"True" is not a percentage'),
+        ("true", '"true" is not a percentage'),
         ("[99]", '"[99]" is not a percentage'),
         ("1e999999", '"inf" is not a percentage'),
         ('"99.9999999999999999999999999"', "is not a percentage"),
@@ -106,11 +108,14 @@ def test_an_objective_lies_between_0_and_100_percent(written: str, complaint: st
         ("signal: availability, per: ['a b']", 'per.0: "a b" is not the name of a label'),
         ("signal: availability, per: a", 'per: "a": a list is expected here'),
         ("signal: availability, window: 5m", "window: the period must be longer than the base"),
-        ("signal: availability, window: 30", 'window: "30" has no unit: write 30s or 30ms'),
+        (
+            "signal: availability, window: 30",
+            'window: "30" is not a period: write a length, as in 30d, or {cal',
+        ),
         ("signal: availability, window: {calendar: year}", '"year" is not a calendar: month or'),
         ("signal: availability, window: {rolling: 30d}", "window: write a length, as in 30d, or"),
         ("signal: availability, urgency: never", "\"never\" is not 'always' or 'office-hours'"),
-        ("signal: availability, pages: perhaps", '"perhaps": input should be a valid boolean'),
+        ("signal: availability, pages: perhaps", '"perhaps": write true or false'),
         ("signal: availability, tresh: 5", "tresh: there is no such key: did you mean thresh"),
         ("signal: availability, window:", "window: this key has no value: give it one or remove"),
         ("signal: availability, description: ''", "description: this is empty: write a text"),
@@ -143,11 +148,11 @@ def test_a_fault_of_an_objective(objective: str, complaint: str) -> None:
         ("ownr: o", "4:1: ownr: there is no such key: did you mean owner?"),
         ("zzzzz: o", "4:1: zzzzz: there is no such key: known are alerting, canary, "),
         ("owner: 5", '4:1: owner: 5 is no text here: write it in quotes, "5"'),
-        ("owner: [a]", "4:1: owner: \"['a']\": one text is expected here"),
+        ("owner: [a]", '4:1: owner: "["a"]": one text is expected here'),
         ("match: {job: 3}", '4:9: match.job.0: 3 is no text here: write it in quotes, "3"'),
         ("match: {job: []}", "4:9: match.job: there are too few: write at least 1"),
         ("match: {le: a}", "match.le: le is the label of buckets"),
-        ("match: [a]", "match: \"['a']\": KEY: VALUE pairs are expected here"),
+        ("match: [a]", 'match: "["a"]": KEY: VALUE pairs are expected here'),
         ("classes: {S: {tfft: 1s}}", "4:15: classes.S.tfft: there is no such key: did you mean t"),
         ("classes: {S: 5}", '4:11: classes.S: "5": KEY: VALUE pairs are expected here'),
         ("classes: {a b: {}}", 'classes.a b: "a b" is no name of a class: letters, digits, - _'),
@@ -227,10 +232,10 @@ def test_a_time_zone_is_one_that_alertmanager_knows(monkeypatch: pytest.MonkeyPa
         ("# nothing\n", "slo.yaml: the file is empty: an SLO file is expected"),
         ("- a\n", "slo.yaml:1:1: an SLO file is expected"),
         ("service: s\nobjectives: []\n", "slo.yaml:2:1: objectives: there are too few: write at"),
-        ("a:\n\t- b\n", "slo.yaml:2:1: this is not YAML: a tab stands here: indent with spaces"),
+        ("a:\n\t- b\n", "slo.yaml:2:1: a tab stands here: indent with spaces"),
         ("a: &x b\n", "slo.yaml:1:1: "),
-        (b"\xff\xfe", "slo.yaml: this is not YAML: 'utf-8' codec can't decode byte 0xff"),
-        ("a: \udcff\n", "slo.yaml: this is not YAML: 'utf-8' codec can't decode byte 0xed"),
+        (b"\xff\xfe", "slo.yaml:1:1: this is UTF-16 text"),
+        ("a: \udcff\n", "slo.yaml:1:4: this is not UTF-8 text: save"),
     ],
 )
 def test_a_text_that_is_no_slo_file(text: str | bytes, complaint: str) -> None:
@@ -445,8 +450,8 @@ def test_brackets_in_strings_and_comments_of_a_query_are_text(query: str) -> Non
         ("signal: memory_growth, threshold: 200 %", '"200 %" is never reached'),
         ("signal: tail_ratio, threshold: 0.5", '"0.5" is always exceeded'),
         ("signal: availability, window: 3650d", "no Prometheus answers for so long"),
-        (f"signal: availability, alerting: {{outage: {{min_bad: {10**10}}}}}", "less than or"),
-        ("signal: availability, response: [{tier: 4, team: t, receiver: r}]", "less than or"),
+        (f"signal: availability, alerting: {{outage: {{min_bad: {10**10}}}}}", "from 1 to 10000"),
+        ("signal: availability, response: [{tier: 4, team: t, receiver: r}]", "from 1 to 3"),
         (("signal: availability, response: [{tier: 1, team: t, receiver: r},"
          " {tier: 2, team: t, receiver: r, after: 1s}]"), "less than two evaluations"),
         (("signal: availability, response: [{tier: 1, team: t, receiver: r},"
@@ -473,3 +478,81 @@ def test_a_mail_server_has_its_port() -> None:
     """Alertmanager does not start without."""
     mail = f"{RECEIVED}email: {{to: c@d, from: a@b, smarthost: mail}}}}\n"
     assert '"mail" is not HOST:PORT' in fault("signal: availability", mail)
+
+
+# --- a wrong value at every key ------------------------------------------------------------------
+
+# Of every type that YAML has, empty, negative and huge, and what people write for a length of time.
+WRONG = ["", "word", "30 ms", "a:b", -1, 30, 10**30, True, [], [[1]], {"a": {"b": [1]}}]
+
+
+def with_value(way: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """FULL with the value there."""
+    changed = parse(FULL.encode(), "full.yaml", "").values
+    place: Any = changed
+    for key in way[:-1]:
+        place = place[key]
+    place[way[-1]] = value
+    return changed
+
+
+# One way to each key of a file that has every key: tests/slo/test_spec.py holds FULL to that.
+WAYS = list(
+    {
+        tuple(key for key in way if isinstance(key, str)) or way: way
+        for way in ways(parse(FULL.encode(), "full.yaml", "").values)
+    }.values()
+)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: ".".join(map(str, way)))
+def test_a_wrong_value_at_any_key_is_told_there_in_words_of_ours(way: tuple[Any, ...]) -> None:
+    faulty = 0
+    for value in WRONG:
+        try:
+            load_text(json.dumps(with_value(way, value)))
+        except SpecError as error:
+            faulty += 1
+            for problem in error.problems:
+                assert not LIBRARY_TEXT.search(problem), problem
+                assert "docs/slo.md" not in problem, problem  # what nobody thought of
+                assert re.match(r"slo\.yaml:1:\d+: [a-z_]+[.:]", problem), problem
+    assert faulty >= 3
+
+
+LEAVES = [way for way in WAYS if not any(other[:-1] == way for other in WAYS)]
+
+
+@pytest.mark.parametrize("way", LEAVES, ids=lambda way: ".".join(map(str, way)))
+def test_a_value_that_a_comment_took_is_asked_for_in_quotes(way: tuple[Any, ...]) -> None:
+    text = yaml.dump(with_value(way, "TAKEN"), width=999).replace("TAKEN", "#ops")
+
+    assert any(
+        f"{'.'.join(map(str, way))}: this" in problem and 'write it in quotes, "#ops"' in problem
+        for problem in problems(text)
+    )
+
+
+@pytest.mark.parametrize(
+    ("rest", "complaint"),
+    [
+        ("response: [{tier: 4, team: t, receiver: r}]", '"4": write a whole number from 1 to 3'),
+        (
+            "response: [{tier: 1, team: t, receiver: r, after: 30}]",
+            '"30" has no unit: write 30s or',
+        ),
+        ("window: month", '"month" is not a period: write a length, as in 30d, or {calendar: mon'),
+        ("evaluation: {base: 5 m}", '"5 m" holds a space: write 5m'),
+        ("evaluation: {base: -5}", '"-5" is not a duration: write 30s, 5m, 1h30m or 30d'),
+        ("evaluation: {base: 1.5s}", '"1.5s" is not a whole number of seconds: write 30s'),
+        ("classes: {S: {ttft: 2500 ms}}", '"2500 ms" holds a space: write 2500ms'),
+        ("owner: yes\nmatch: {job: true}", 'true is no text here: write it in quotes, "true"'),
+        ("canary:\n  label:x\n  canary:y", "a space is missing after the colon: write `label: x`"),
+        ("response:\n  -tier: 1", "a space is missing after the dash: write `- tier`"),
+        ("response: {tier: 1}", "a list is expected here: begin each item with `- `, or write [a"),
+        ("warnings: {kv_full: loud}", "write off, or as the warning has it a number, as 0.9 or"),
+        ("receivers: {r: {slack: secret:x}}", '"…": KEY: VALUE pairs are expected here'),
+    ],
+)
+def test_the_forms_that_are_right_are_told(rest: str, complaint: str) -> None:
+    assert complaint in fault("signal: availability", f"{rest}\n")

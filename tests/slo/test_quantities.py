@@ -47,7 +47,7 @@ def test_durations_are_exact(text: str, seconds: str) -> None:
         ("s2", '"s2" is not a duration'),
         ("-1s", '"-1s" is not a duration'),
         ("٣s", '"٣s" is not a duration'),
-        (True, '"True" is not a duration'),
+        (True, '"true" is not a duration'),
         (None, '"None" is not a duration'),
         ("0s", '"0s" is not between 1ms and ten years'),
         ("99999d", '"99999d" is not between 1ms and ten years'),

@@ -114,7 +114,10 @@ def test_a_silence_that_is_not_there_is_named(client: Alertmanager, server: Serv
     missing = "00000000-0000-0000-0000-000000000000"
     with pytest.raises(AlertmanagerError) as error:
         client.expire(missing)
-    assert str(error.value) == f"Alertmanager at {server.url} knows no silence {missing}"
+    assert str(error.value) == (
+        f"Alertmanager at {server.url} knows no silence {missing}: `inferslo silence list --all`"
+        " tells those that it knows"
+    )
 
 
 def test_what_alertmanager_refuses_is_told_in_its_words(client: Alertmanager) -> None:

@@ -217,6 +217,20 @@ def test_a_silence_that_is_not_there_cannot_be_ended(
     failed(capsys, run(url, "silence", "expire", missing), 1, f"knows no silence {missing}")
 
 
+@pytest.mark.parametrize("id", ["chat", "service=chat", "0b4cd5a6", "", "."])
+def test_what_is_no_id_ends_no_silence_and_says_where_they_are(
+    id: str, url: str, client: Alertmanager, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(url, "silence", "add", "service=chat", "--for", "2h", "--comment", "x") == 0
+    [silence] = client.silences()
+    told = f'"{id}" is not the ID of a silence: `inferslo silence list` tells them'
+    capsys.readouterr()
+
+    failed(capsys, run(url, "silence", "expire", silence.id, id), 2, told)
+
+    assert [each.state for each in client.silences()] == ["active"]
+
+
 def test_where_no_alertmanager_is_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     code = run(f"http://127.0.0.1:{free_port()}", "alerts")
     failed(capsys, code, 1, "cannot be reached")

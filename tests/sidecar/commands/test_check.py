@@ -60,8 +60,60 @@ def test_a_file_that_is_not_there_is_wrong_usage(
     assert main(["check", str(slo), "none.yaml"]) == 2
 
     out, err = capsys.readouterr()
-    assert out == ""
+    assert out == f"slo.yaml: fine, 1 objective{NOT_ASKED}\n"
     assert err == "inferslo: error: none.yaml cannot be read: No such file or directory\n"
+
+
+def test_every_file_is_told_of_and_the_worst_decides(
+    slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("bad.yaml").write_text("service: s\n", encoding="utf-8")
+    files = ["none.yaml", str(slo), "slo.yml", "bad.yaml"]
+
+    assert main(["check", *files]) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        f"slo.yaml: fine, 1 objective{NOT_ASKED}",
+        "bad.yaml:1:1: objectives: this key is missing",
+    ]
+    assert [line.split()[2] for line in err.splitlines()] == ["none.yaml", "slo.yml"]
+
+    assert main(["check", *files, "--json"]) == 2
+    found = {each["file"]: each["problems"] for each in json.loads(capsys.readouterr().out)}
+    assert list(found) == files
+    assert found["slo.yaml"] == []
+    assert found["none.yaml"] == [
+        {"line": None, "column": None, "message": "cannot be read: No such file or directory"}
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check"],
+        ["build", "--out", "made"],
+        ["import"],
+        ["read"],
+        ["check", "slo.yaml", "--capture"],
+        ["config", "show", "--config"],
+        ["config", "show", "--engine-token-file"],
+        ["init", "--kind", "chat", "--strictness", "normal", "--on-call", "x", "--out", "new.yaml",
+         "--capture"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_name_that_is_nearly_right_is_told_by_every_command_that_reads_a_file(
+    command: list[str], slo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("pages").mkdir()
+    Path("pages/vllm.yaml").touch()
+
+    assert main([*command, "pages/vllm.yml"]) == 2
+
+    assert capsys.readouterr().err.endswith(
+        "pages/vllm.yml cannot be read: No such file or directory; there is pages/vllm.yaml\n"
+    )
+    assert slo.exists()
 
 
 def test_an_early_warning_that_there_is_not_is_told(
@@ -211,4 +263,6 @@ def test_the_command_line_loads_nothing_of_slos_until_it_is_asked() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     loaded = set(json.loads(done.stdout.replace("'", '"')))
-    assert loaded == {"inferslo.slo.errors", "inferslo.slo.files", "inferslo.slo.yamlfile"}
+    assert loaded == {
+        f"inferslo.slo.{module}" for module in ("errors", "files", "yamlfaults", "yamlfile")
+    }

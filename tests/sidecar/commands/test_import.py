@@ -74,11 +74,27 @@ def test_an_import_without_an_objective_cannot_be_allowed(
 def test_services_go_into_a_directory(capsys: pytest.CaptureFixture[str]) -> None:
     files = [sloth("a.yaml"), sloth("b.yaml", service="shop")]
     assert import_files(*files) == 2
-    assert "several services, web, shop: name a directory with --out" in capsys.readouterr().err
+    assert (
+        "several services, web, shop: name a directory with --out DIR/" in capsys.readouterr().err
+    )
 
     Path("slos").mkdir()
     assert import_files(*files, "--out", "slos") == 0
     assert sorted(path.name for path in Path("slos").iterdir()) == ["shop.yaml", "web.yaml"]
+
+
+@pytest.mark.parametrize("service", ["web", "shop"])
+def test_a_path_that_ends_in_a_slash_is_a_folder_and_is_made(service: str) -> None:
+    for _ in range(2):
+        assert import_files(sloth("a.yaml", service=service), "--out", "new/deep/", "--force") == 0
+
+    assert [path.name for path in Path("new/deep").iterdir()] == [f"{service}.yaml"]
+
+
+def test_a_folder_that_cannot_be_made_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("new").touch()
+    assert import_files(sloth("a.yaml"), "--out", "new/") == 2
+    assert capsys.readouterr().err == "inferslo: error: new cannot be made: File exists\n"
 
 
 def test_a_file_is_never_overwritten_unless_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +118,7 @@ def test_of_several_files_none_is_written_if_one_is_there() -> None:
     ("text", "message"),
     [
         ("version: prometheus/v9\n", '"prometheus/v9" is no known version'),
-        ("a: [\n", "this is not YAML"),
+        ("a: [\n", "a value is expected here"),
         ("- a list\n", "a mapping is expected"),
     ],
 )

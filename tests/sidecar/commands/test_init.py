@@ -102,12 +102,67 @@ def test_without_an_engine_it_says_what_to_give(
 def test_somebody_at_a_terminal_is_asked_until_the_answer_is_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers(monkeypatch, "chatty", "chat", "strict", "night-owls")
-    assert init("--capture", VLLM) == 0
+    answers(
+        monkeypatch, "chatty", "", "chat", "strictly", "strict", "night owls", "\x1b", "night-owls"
+    )
+    assert init("--capture", VLLM, "--gpu") == 0
     text = Path("slo.yaml").read_text(encoding="utf-8")
     assert "owner: night-owls\n" in text
     assert "objective: 99.97 # T42" in text
-    assert capsys.readouterr().out.count("What kind of service is it?") == 2
+    out = capsys.readouterr().out
+    assert out.count("What kind of service is it?") == 1
+    assert [line.lstrip("> ")[:49] for line in out.splitlines() if line.startswith("> ")] == [
+        "the catalogue has no chatty: did you mean chat?",
+        "An answer is needed; Ctrl-C leaves.",
+        "How strict is it to be?",
+        '"strictly" is no strictness: did you mean strict?',
+        "Who is on call? (name of the team)",
+        'on-call team: "night owls" is not a name: at most',
+        r'on-call team: "\x1b" is not a name: at most 63 le',
+        "Wrote slo.yaml: 8 objectives, and 1 as comments, ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kind", "chta"], "the catalogue has no chta"),
+        (["--strictness", "hard"], '"hard" is no strictness'),
+        (["--on-call", "a b"], 'on-call team: "a b" is not a name'),
+        (["--service", "a b"], 'service: "a b" is not a name'),
+        (["--out", "no/such/folder.yaml"], "there is no folder no/such/"),
+        (["--out", "taken.yaml"], "taken.yaml is there"),
+        (["--capture", "none.prom"], "none.prom cannot be read"),
+        (["--engine", "localhost"], "has no scheme"),
+    ],
+)
+def test_nobody_answers_in_vain(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is wrong without any answer is told before the first question."""
+    Path("taken.yaml").touch()
+    answers(monkeypatch, "chat", "strict", "night-owls")
+    page = [] if arguments[0] in ("--capture", "--engine") else ["--capture", str(VLLM)]
+
+    assert init(*arguments, *page) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_takes_slo_yaml(there: bool) -> None:
+    if there:
+        Path("new").mkdir()
+    out = "new" if there else "new/deep/"
+
+    assert init(*ANSWERS, "--capture", VLLM, "--out", out) == 0
+
+    assert (Path(out) / "slo.yaml").is_file()
 
 
 def test_only_what_no_flag_says_is_asked(
@@ -145,10 +200,16 @@ def test_a_file_is_never_overwritten_unless_told(capsys: pytest.CaptureFixture[s
     ("arguments", "message"),
     [
         (["--kind", "chta", *ANSWERS[2:]], "the catalogue has no chta: did you mean chat?"),
-        ([*ANSWERS, "--strictness", "hard"], '--strictness: "hard" is none'),
+        (
+            [*ANSWERS, "--strictness", "hard"],
+            '"hard" is no strictness: there are relaxed, normal, strict',
+        ),
         ([*ANSWERS, "--on-call", "a b"], 'on-call team: "a b" is not a name'),
         ([*ANSWERS, "--engine", "http://127.0.0.1:1"], "say the same thing twice"),
-        ([*ANSWERS, "--out", "no/such/folder.yaml"], "cannot be written: No such file"),
+        (
+            [*ANSWERS, "--out", "no/such/folder.yaml"],
+            "cannot be written: there is no folder no/such/",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(

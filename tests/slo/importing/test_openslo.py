@@ -125,11 +125,30 @@ def test_targets_are_exact(target: dict[str, float], objective: str) -> None:
     assert only(slo(objectives=[target])).objective == Decimal(objective)
 
 
-@pytest.mark.parametrize("target", [{"target": 1}, {"target": 0}, {"targetPercent": 100}, {"x": 1}])
+@pytest.mark.parametrize("target", [{"target": 1}, {"target": 0}, {"targetPercent": 100}])
 def test_a_target_without_a_budget_is_left_out(target: dict[str, float]) -> None:
     result = imported(slo(objectives=[target]))
     assert result.files == ()
     assert "no target between 0 and 1" in told(result)["SLO answered"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "mend"),
+    [
+        ({"target": 99}, "target is a ratio: for 99 % write 0.99, or targetPercent"),
+        ({"target": 99.95}, "target is a ratio: for 99.95 % write 0.9995, or targetPercent"),
+        ({"displayName": "x"}, "its target is missing: write target: 0.995"),
+        (
+            {"target": 0.99, "timeSliceTarget": 95},
+            "timeSliceTarget is a ratio: for 95 % write 0.95",
+        ),
+    ],
+)
+def test_a_percentage_where_a_ratio_belongs_is_told_with_the_ratio(
+    objective: dict[str, float], mend: str
+) -> None:
+    result = imported(slo(objectives=[objective], budgetingMethod="Timeslices"))
+    assert mend in told(result)["SLO answered"]
 
 
 def test_timeslices_have_a_target_of_their_own() -> None:

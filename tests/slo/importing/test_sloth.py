@@ -228,10 +228,18 @@ def test_a_service_without_a_name_is_left_out() -> None:
     [
         (b"version: prometheus/v2\n", 'a.yaml:1:1: "prometheus/v2" is no known version'),
         (b"service: x\n", "a.yaml:1:1: there is no version"),
-        (b"", "there is nothing to import"),
-        (b"version: [\n", "a.yaml:2:1: this is not YAML"),
+        (b"", "a.yaml: the file is empty: name a file of Sloth or OpenSLO"),
+        (b"# none\n---\n", "a.yaml: the file is empty"),
+        (
+            b"service: x\nobjectives: []\n",
+            "a.yaml:1:1: this is an SLO file of inferslo already: see inferslo check",
+        ),
+        (b"version: [\n", "a.yaml:2:1: a value is expected here"),
         (b"version: prometheus/v1\nx: &a 1\ny: *a\n", "a.yaml:3:4: aliases are not read"),
-        (b"version: prometheus/v1\n---\napiVersion: openslo/v1\n", "both formats in one import"),
+        (
+            b"version: prometheus/v1\n---\napiVersion: openslo/v1\n",
+            "these are files of two formats",
+        ),
     ],
 )
 def test_a_file_that_is_none_is_refused(body: bytes, problem: str) -> None:
