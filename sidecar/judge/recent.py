@@ -70,9 +70,7 @@ def _ratio(counted: tuple[float, float] | None) -> float | None:
     return counted[0] / counted[1] if counted is not None and counted[1] > 0 else None
 
 
-def _asked(
-    file: Path | None, question: str, values: dict[str, float]
-) -> list[Any]:
+def _asked(file: Path | None, question: str, values: dict[str, float]) -> list[Any]:
     if file is None:
         return []
     try:

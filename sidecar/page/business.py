@@ -49,11 +49,13 @@ def _period(facts: Facts) -> str:
     since = facts.trends.since or facts.at
     if facts.at - since >= _FULL:
         return "last hour"
-    return f"last {span(facts.at - since)}, since {moment(since, facts.at)}, when this process began"
+    return (
+        f"last {span(facts.at - since)}, since {moment(since, facts.at)}, when this process began"
+    )
 
 
 def _rows(trends: Trends) -> Iterator[tuple[Content, ...]]:
-    known = {key[0] for key in trends.keys()}
+    known = {key[0] for key in trends.known()}
     if names.AGENT_TURNS.name in known:
         yield _shares("Agent turns", _gained(trends, names.AGENT_TURNS), "success")
     if names.SESSIONS.name in known:
@@ -72,7 +74,7 @@ def _rows(trends: Trends) -> Iterator[tuple[Content, ...]]:
 
 
 def _gained(trends: Trends, family: Family) -> Counter[tuple[str, ...]]:
-    keys = [key for key in trends.keys() if key[0] == family.name]
+    keys = [key for key in trends.known() if key[0] == family.name]
     return Counter({key[1:]: round(trends.gained(key)) for key in keys})
 
 
@@ -86,7 +88,7 @@ def _shares(title: str, number: Counter[tuple[str, ...]], good: str) -> tuple[Co
 def _sessions(number: Counter[tuple[str, ...]]) -> tuple[Content, ...]:
     ended = sum(n for (name,), n in number.items() if name != "started")
     share = percent(number["completed",] / ended) if ended else "none ended"
-    bad = Counter({(name,): number[name,] for name in _BAD_SESSIONS})
+    bad: Counter[tuple[str, ...]] = Counter({(name,): number[name,] for name in _BAD_SESSIONS})
     begun = f"{count(number['started',])} started, {count(ended)} ended"
     return "Sessions", begun, share, _said(bad)
 

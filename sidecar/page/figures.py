@@ -138,7 +138,7 @@ def _numbers(point: Point, labels: Mapping[str, str]) -> Iterator[tuple[Key, flo
 def groups(trends: Trends, feed: Feed) -> list[str]:
     """Of which engines, GPUs, … there are numbers now."""
     families = {figure.family.name for figure in FIGURES[feed]}
-    found = {key[1] for key in trends.keys() if key[0] in families and trends.now(key) is not None}
+    found = {key[1] for key in trends.known() if key[0] in families and trends.now(key) is not None}
     return sorted(found)
 
 

@@ -1,4 +1,4 @@
-"""HTML made of elements, so that whatever comes from outside is escaped: only `tag` makes markup."""
+"""HTML made of elements: only `tag` makes markup, and whatever comes from outside is escaped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def join(*content: Content) -> Html:
     return Html("".join(_markup(each) for each in content))
 
 
-def tag(name: str, *content: Content, **attributes: str | float | bool | None) -> Html:
+def tag(name: str, /, *content: Content, **attributes: str | float | bool | None) -> Html:
     """An element. Attributes: `class_` is class, `data_at` data-at; True has no value, None and
     False are left out."""
     written = "".join(

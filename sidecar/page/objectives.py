@@ -103,9 +103,7 @@ def _burned(name: str, line: Sequence[float | None]) -> str:
     )
 
 
-def _what_to_do(
-    verdict: Verdict, level: Level, firing: Sequence[Told], service: str
-) -> Content:
+def _what_to_do(verdict: Verdict, level: Level, firing: Sequence[Told], service: str) -> Content:
     objective = verdict.objective
     own = {"slo": objective.name, **dict(verdict.group)}
     mine = [one for one in firing if own.items() <= one.firing[0].labels.items()]

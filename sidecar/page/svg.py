@@ -1,4 +1,4 @@
-"""Shapes, bars and sparklines: inline, since nothing is fetched and no style may stand in markup."""
+"""Shapes, bars and sparklines, inline: nothing is fetched, and no style may stand in markup."""
 
 from __future__ import annotations
 

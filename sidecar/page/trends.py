@@ -42,7 +42,7 @@ class Trends:
                 ring = self._rings[key] = _ring()
             ring[slot % SLOTS] = value
 
-    def keys(self) -> list[Key]:
+    def known(self) -> list[Key]:
         return list(self._rings)
 
     def now(self, key: Key) -> float | None:

@@ -85,7 +85,7 @@ class Watch:
             try:
                 self.look()
                 failed = False
-            except Exception:  # a fault of ours must not end the thread
+            except Exception:  # noqa: BLE001 - a fault of ours must not end the thread
                 if not failed:
                     _log.exception("the page cannot look")
                 failed = True
