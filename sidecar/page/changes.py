@@ -19,9 +19,13 @@ class Now:
     word: str
 
 
+OVER = Now(Level.OK, "over")
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
-    """At a time (Unix seconds) a thing came to stand so. was: None if that is not known."""
+    """At a time (Unix seconds) a thing came to stand so. was: None if it did not stand at all, or
+    that is not known."""
 
     at: float
     what: str
@@ -37,13 +41,13 @@ class Changes:
         self._states: dict[str, Now] | None = None
         self._changes = deque(sorted(before, key=lambda change: change.at), MOST)
 
-    def look(self, at: float, states: Mapping[str, Now], gone: Now) -> None:
-        """gone: how a thing stands that is named no longer, or not yet."""
+    def look(self, at: float, states: Mapping[str, Now]) -> None:
+        """What is no longer named is over."""
         known, self._states = self._states, dict(states)
         if known is None:
             return
         for what in dict.fromkeys((*known, *states)):
-            was, now = known.get(what, gone), states.get(what, gone)
+            was, now = known.get(what), states.get(what, OVER)
             if was != now:
                 self._changes.append(Change(at, what, now, was))
 

@@ -128,6 +128,8 @@ def _numbers(point: Point, labels: Mapping[str, str]) -> Iterator[tuple[Key, flo
         if where and labels[where[0]] not in where[1:]:
             return
         group = next((labels[label] for label in _GROUPS if label in labels), "")
+        if "gpu" in labels:
+            group = f"{labels['gpu']} ({group})"
         if isinstance(value, Histogram):
             yield (name, group, "sum"), value.sum
             yield (name, group, "count"), value.count

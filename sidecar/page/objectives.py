@@ -85,11 +85,13 @@ def _budget(verdict: Verdict) -> Content:
     spent, objective = verdict.spent, verdict.objective
     if spent.remaining is None:
         least = percent(float(objective.min_coverage))
-        known = f"{percent(spent.coverage)} of the period is known; {least} is needed"
+        covered = percent(int(spent.coverage * 100) / 100) if spent.coverage >= 0.01 else "under 1 %"
+        known = f"{covered} of the period is known; {least} is needed"
         return tag("span", "not claimed", class_="number"), tag("span", known, class_="small")
     level = Level.PAGE if spent.remaining <= 0 else Level.OK
     level = Level.TICKET if 0 < spent.remaining < _LITTLE else level
-    return tag("span", percent(spent.remaining), class_="number"), bar(spent.remaining, level)
+    over = tag("span", "overspent", class_="small") if spent.remaining < 0 else None
+    return tag("span", percent(spent.remaining), class_="number"), bar(spent.remaining, level), over
 
 
 def _burned(name: str, line: Sequence[float | None]) -> str:

@@ -5,7 +5,7 @@
   const QUIET = 15; // seconds; the sidecar speaks every 5
   const RETRY = 5;
   const link = document.getElementById("link");
-  const held = new Map(); // parts that changed while text in them was selected, or focus moved
+  const held = new Map(); // parts that changed while text in them was selected
   let ahead = Number(document.body.dataset.now) - Date.now() / 1000; // of the sidecar's clock
   let heard = Date.now();
   let source = null;
@@ -64,7 +64,9 @@
     }
     held.delete(part.id);
     const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+    const opened = [...element.querySelectorAll("details[open]")].map((each) => each.id);
     element.innerHTML = part.html;
+    for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
     element.dataset.part = part.version;
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
     const title = element.querySelector("[data-title]");

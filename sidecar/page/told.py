@@ -94,12 +94,19 @@ def _alert(alert: Told, now: float) -> Html:
         "li",
         tag("h3", state(alert.level, word), " ", tag("span", alert.texts["summary"])),
         tag("p", tag("strong", "Users feel: "), alert.texts.get("impact"), class_="impact"),
-        tag("p", tag("strong", "Do first:")) if actions else None,
-        tag("ol", [tag("li", action) for action in actions]) if actions else None,
+        _do_first(alert, [tag("li", action) for action in actions]) if actions else None,
         tag("p", _links(alert), class_="links"),
         tag("ul", [_tier(one, now) for one in alert.firing], class_="tiers"),
         class_=f"alert {alert.level}", id=alert.id,
     )  # fmt: skip
+
+
+def _do_first(alert: Told, actions: list[Html]) -> Html:
+    """A ticket can wait, and should not push aside what cannot."""
+    title, steps = tag("strong", "Do first"), tag("ol", actions)
+    if alert.level is Level.PAGE:
+        return join(tag("p", title), steps)
+    return tag("details", tag("summary", title, id=f"{alert.id}-do"), steps, id=f"{alert.id}-first")
 
 
 def _tier(one: Firing, now: float) -> Html:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...exporters.reading import Point
-from .changes import Change, Changes, Now
+from .changes import OVER, Change, Changes, Now
 from .figures import numbers
 from .levels import Level, of_severity, of_source, standing
 from .trends import Trends
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..judge.loop import Judging
 
 _EVERY = 5.0  # seconds
-_QUIET = Now(Level.OK, "nobody is told")
 _log = logging.getLogger(__name__)
 
 
@@ -76,7 +75,7 @@ class Watch:
             self._trends.put(at, numbers(self._points()))
             if self._changes is None:
                 self._changes = Changes(_remembered(self.judging))
-            self._changes.look(at, _states(status, self.judging), _QUIET)
+            self._changes.look(at, _states(status, self.judging))
             return Facts(at, status, self.judging, self._trends, self._changes.latest())
 
     def _run(self) -> None:
@@ -121,8 +120,8 @@ def _remembered(judging: Judging | None) -> list[Change]:
         return []
     from ..judge.recent import incidents
 
-    begun, over = Now(Level.PAGE, "Incident"), Now(Level.OK, "incident over")
+    begun = Now(Level.PAGE, "Incident")
     return [
-        Change(at, f"objective {name}", begun if on else over)
+        Change(at, f"objective {name}", begun if on else OVER)
         for at, name, on in incidents(judging.judge.history_file)
     ]
