@@ -1,4 +1,4 @@
-"""A sidecar whose world is scripted: what its page shows is what was played. Time is played, too."""
+"""A sidecar whose world and time are scripted: what its page shows is what was played."""
 
 from __future__ import annotations
 

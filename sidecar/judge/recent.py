@@ -20,7 +20,7 @@ Line = list[float | None]
 _Counts = dict[Key, dict[int, tuple[float, float]]]
 # CROSS JOIN keeps the order, in which each thing is one range of the table's key.
 _COUNTS = """
-SELECT name, CAST((at - :begin) / 60 AS INTEGER) AS minute, total(bad), total(total)
+SELECT name, 59 - CAST((:end - at) / 60 AS INTEGER) AS minute, total(bad), total(total)
 FROM thing CROSS JOIN count ON thing = id WHERE at > :begin AND at <= :end GROUP BY id, minute
 """
 _RUNS = """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .levels import Level, standing
 from .told import Told, told
 from .watch import Facts
-from .words import moment, sentence, several
+from .words import moment, several
 
 if TYPE_CHECKING:
     from ..judge.loop import Judging
@@ -71,9 +71,9 @@ def _calm(verdicts: Sequence[Verdict]) -> Headline:
     if not stands:
         return Headline(Level.UNKNOWN, "No objective can be judged here.", "nothing judged")
     if level is not Level.OK:
-        each = ", ".join(f"{number} {word.lower()}" for word, number in words.most_common())
-        text = f"Nobody is told. Of {several(len(stands), 'objective')}: {each}."
-        return Headline(level, text, sentence(words.most_common(1)[0][0]))
+        each = ", ".join(f"{word}: {number}" for word, number in words.most_common())
+        text = f"Nobody is told. {each} of {several(len(stands), 'objective')}."
+        return Headline(level, text, words.most_common(1)[0][0])
     met = "The objective is met" if len(stands) == 1 else f"All {len(stands)} objectives are met"
     unknown = sum(verdict.spent.remaining is None for verdict in verdicts)
     of_late = f" now; {unknown} budgets are not yet known" if unknown else ""

@@ -85,7 +85,9 @@ def _budget(verdict: Verdict) -> Content:
     spent, objective = verdict.spent, verdict.objective
     if spent.remaining is None:
         least = percent(float(objective.min_coverage))
-        covered = percent(int(spent.coverage * 100) / 100) if spent.coverage >= 0.01 else "under 1 %"
+        covered = (
+            percent(int(spent.coverage * 100) / 100) if spent.coverage >= 0.01 else "under 1 %"
+        )
         known = f"{covered} of the period is known; {least} is needed"
         return tag("span", "not claimed", class_="number"), tag("span", known, class_="small")
     level = Level.PAGE if spent.remaining <= 0 else Level.OK
@@ -98,10 +100,11 @@ def _burned(name: str, line: Sequence[float | None]) -> str:
     known = [burn for burn in line if burn is not None]
     if not known:
         return ""
-    ago = len(line) - 1 - line.index(max(known))
+    ago = span(60 * (len(line) - 1 - line.index(max(known))))
+    most = f"at most {times(max(known))}, {ago} ago" if max(known) else "none"
     return (
-        f"Burn rate of {name} in the last hour, a point a minute: at most {times(max(known))},"
-        f" {span(60 * ago)} ago. The dashed line is 1x, at which the budget lasts its period."
+        f"Burn rate of {name} in the last hour, a point a minute: {most}. The dashed line is 1x, at"
+        " which the budget lasts its period."
     )
 
 
