@@ -14,10 +14,10 @@ from inferslo.sidecar.process import _config
 
 
 @contextmanager
-def served(app: FastAPI, stopping: Callable[[], None]) -> Iterator[str]:
-    """Its address. stopping: tells the application that the process is to end."""
+def served(app: FastAPI, stopping: Callable[[], None], port: int = 0) -> Iterator[str]:
+    """Its address. stopping: tells the application that the process is to end. port: 0 is any."""
     server = uvicorn.Server(_config(app))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         sockets = {"sockets": [listener]}
         thread = threading.Thread(target=server.run, kwargs=sockets, daemon=True)
         thread.start()

@@ -48,7 +48,10 @@ def page_router(
         from .stream import Live, Stream
 
         if not live:
-            live.append(Live(lambda: parts(watch.look()), loaded.edition, stopping=stopping))
+            made = Live(
+                lambda: parts(watch.look()), loaded.edition, stopping=stopping, wall=watch.wall
+            )
+            live.append(made)
         return Stream(live[0])
 
     @router.get("/page/{name}")

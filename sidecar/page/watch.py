@@ -56,7 +56,7 @@ class Watch:
         self.judging = judging
         self._points = points
         self._status = status
-        self._wall = wall
+        self.wall = wall
         self._trends = Trends()
         self._changes: Changes | None = None
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class Watch:
     def look(self) -> Facts:
         """How all stands now; one thread at a time."""
         with self._lock:
-            at, status = self._wall(), self._status()
+            at, status = self.wall(), self._status()
             self._trends.put(at, numbers(self._points()))
             if self._changes is None:
                 self._changes = Changes(_remembered(self.judging))
