@@ -55,7 +55,8 @@ def _facts(facts: Facts, engine: str) -> str:
     for source in facts.status["sources"]:
         if source["name"] == engine:
             said: dict[str, str] = source.get("facts", {})
-            return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in said.items())
+            known = {key.replace("_", " "): value for key, value in said.items() if value}
+            return ", ".join(f"{key} {value}" for key, value in known.items())
     return ""
 
 

@@ -118,6 +118,8 @@ def _what_to_do(verdict: Verdict, level: Level, firing: Sequence[Told], service:
     if level in (Level.PAGE, Level.TICKET):
         spent = verdict.spent.remaining is not None and verdict.spent.remaining <= 0
         return advice.REVIEW[0] if spent else advice.burning(objective.signal, service)[0]
+    if verdict.state is State.NO_TRAFFIC and not objective.expect_traffic:
+        return "Nothing, unless clients should be here now."
     if verdict.state in _BLIND:
         return _BLIND[verdict.state][0]
     if verdict.spent.remaining is not None and verdict.spent.remaining < _LITTLE:

@@ -128,12 +128,19 @@ def test_no_traffic_and_no_data_are_not_good(make: Make) -> None:
     stage.play(130)
     stage.play(30, requests=0, turns=0)
     assert part(stage, "headline") == "Nobody is told. No traffic: 4 of 4 objectives."
-    assert "See whether clients reach the gateway" in part(stage, "objectives")
+    assert part(stage, "objectives").count("Nothing, unless clients should be here now.") == 4
     stage.play(12, up=False, turns=0)
     assert "No data" in part(stage, "objectives")
     assert part(stage, "headline").startswith("Tier 1 is told: engine: nobody is served")
     assert "down" in part(stage, "machines")
     assert "nobody listens at 127.0.0.1:8000" in part(stage, "machines")
+
+
+def test_traffic_that_is_expected_and_lacks_is_work(make: Make) -> None:
+    expected = objective("availability", name="answered", selection=ANY, expect_traffic=True)
+    stage = make(small_plan(objectives=(expected,)))
+    stage.play(30, requests=0)
+    assert "See whether clients reach the gateway" in part(stage, "objectives")
 
 
 def test_before_the_first_judgement(make: Make) -> None:

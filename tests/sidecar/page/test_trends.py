@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ KEY = ("family", "group", "")
 OTHER = ("other", "group", "")
 
 
-def filled(values: list[float | None], key: Any = KEY, begin: float = 1e9) -> Trends:
+def filled(values: Sequence[float | None], key: Any = KEY, begin: float = 1e9) -> Trends:
     """One value a slot; None is a slot without it."""
     trends = Trends()
     for n, value in enumerate(values):
