@@ -77,4 +77,13 @@ def _calm(verdicts: Sequence[Verdict]) -> Headline:
     met = "The objective is met" if len(stands) == 1 else f"All {len(stands)} objectives are met"
     unknown = sum(verdict.spent.remaining is None for verdict in verdicts)
     of_late = f" now; {unknown} budgets are not yet known" if unknown else ""
-    return Headline(level, f"{met}{of_late}.", "OK")
+    return Headline(level, f"{met}{of_late}{_burning(verdicts)}.", "OK")
+
+
+def _burning(verdicts: Sequence[Verdict]) -> str:
+    """What nobody is told of yet. Without the number, which a screen reader would say each time."""
+    fast = [v for v in verdicts if v.burn_rate is not None and v.burn_rate > 1]
+    if not fast:
+        return ""
+    worst = max(fast, key=lambda verdict: verdict.burn_rate or 0.0)
+    return f", but the budget of {worst.objective.name} burns too fast"

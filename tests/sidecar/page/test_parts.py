@@ -66,6 +66,15 @@ def test_a_budget_is_not_claimed_before_enough_is_known(make: Make) -> None:
     assert part(stage, "objectives").count("not claimed under 1 % of the period is known") == 4
 
 
+def test_what_burns_although_nobody_is_told_yet_is_said(make: Make) -> None:
+    stage = make(known(small_plan()))
+    stage.play(400)
+    stage.play(14, slow=0.35)
+    assert part(stage, "headline") == (
+        "All 4 objectives are met, but the budget of first-token burns too fast."
+    )
+
+
 def test_an_incident_tells_tier_1_with_reason_actions_and_runbook(make: Make) -> None:
     stage = make(small_plan())
     stage.play(130)
