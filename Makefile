@@ -30,9 +30,9 @@ LITELLM := .parts/litellm/.ready-$(call hash,requirements/litellm.txt)
 
 # What the tests start or compile with, and the library that vLLM's CPU kernels load; the Debian
 # packages that have it all.
-COMMANDS := promtool amtool vmalert prometheus-pushgateway gcc
+COMMANDS := promtool amtool vmalert prometheus-pushgateway chromium gcc
 LIBRARY := libnuma.so.1
-PACKAGES := prometheus prometheus-alertmanager victoria-metrics prometheus-pushgateway gcc libc6-dev libnuma1
+PACKAGES := prometheus prometheus-alertmanager victoria-metrics prometheus-pushgateway chromium gcc libc6-dev libnuma1
 
 .PHONY: help up test lint types unit quick e2e others parts bench docs rules lock system
 
@@ -57,8 +57,8 @@ types: $(DEV) ## mypy on the product, pyright on what uses it
 unit: system $(DEV) ## the tests that start no real engine
 	@$(VENV)/bin/pytest -m "not e2e" $(ARGS)
 
-quick: system $(DEV) ## the unit tests of which Python, not promtool, does the work
-	@$(VENV)/bin/pytest -m "not e2e and not promtool" $(ARGS)
+quick: system $(DEV) ## the unit tests of which Python, not promtool or a browser, does the work
+	@$(VENV)/bin/pytest -m "not e2e and not promtool and not browser" $(ARGS)
 
 e2e: system $(DEV) parts ## the tests against a real vLLM, LiteLLM and Prometheus
 	@$(VENV)/bin/pytest -m e2e $(ARGS)

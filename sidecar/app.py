@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 
 from ..exporters.reading import Gap
 from .board import Board
@@ -17,18 +17,6 @@ from .status import status
 if TYPE_CHECKING:
     from .judge.loop import Judging
 
-_INDEX = """<!doctype html><meta charset="utf-8"><title>inferslo sidecar</title>
-<h1>inferslo sidecar</h1>
-<ul>
-<li><a href="/metrics">/metrics</a>: for Prometheus
-<li><a href="/v1/status">/v1/status</a>: each source, what it gives, what is missing
-<li>/v1/events, /v1/events:batch: POST business events;
- <a href="/v1/events/schema">/v1/events/schema</a>
-<li><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>: of this process, never of the
- engine
-</ul>
-"""
-
 
 def create_app(
     board: Board,
@@ -38,9 +26,10 @@ def create_app(
     events: APIRouter | None = None,
     not_watched: Sequence[Gap] = (),
     judging: Judging | None = None,
+    page: APIRouter | None = None,
 ) -> FastAPI:
     """The application. events: the routes that take what `business` counts. judging: of an SLO
-    file, if there is one.
+    file, if there is one. page: the routes of what people look at.
 
     It is made when all is set up, so that it answers at all is what /readyz says. A disk that is
     full does not make the pod unready: the engine beside us can serve without our journal.
@@ -63,9 +52,6 @@ def create_app(
     async def sources() -> dict[str, Any]:
         return status(board.states(), not_watched, business)
 
-    async def index() -> HTMLResponse:
-        return HTMLResponse(_INDEX)
-
     for path, endpoint in (
         ("/metrics", metrics),
         ("/healthz", healthy),
@@ -73,11 +59,12 @@ def create_app(
         *((("/readyz", healthy),) if judging is None else ()),
         ("/-/ready", healthy),
         ("/v1/status", sources),
-        ("/", index),
     ):
         app.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False)
     if events is not None:
         app.include_router(events)
+    if page is not None:
+        app.include_router(page)
     if judging is not None:
         from .judge.api import judge_router
 

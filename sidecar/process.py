@@ -30,11 +30,14 @@ from .events.journal import Journal, JournalError
 from .events.tally import Limits
 from .impatience import ImpatientProtocol
 from .log import StateLog, fields
+from .page.api import page_router
+from .page.watch import Watch
 from .poller import Poller
 from .publisher import Publisher
 from .settings.model import Settings, default_state
 from .settings.values import read_token
 from .sources import add_sources
+from .status import status
 
 if TYPE_CHECKING:
     from .judge.loop import Judging
@@ -42,24 +45,28 @@ if TYPE_CHECKING:
 EXIT_OK, EXIT_FATAL = 0, 3
 _GRACE_SECONDS = 5
 _BACKLOG = 128
+_UNREAD_MS = 30_000
 _log = logging.getLogger(__name__)
 
 
 Announce = Callable[[str, int], None]
 
 
-def run(settings: Settings, announce: Announce = lambda _host, _port: None) -> int:
+def run(
+    settings: Settings, announce: Announce = lambda _host, _port: None, *, simulated: str = ""
+) -> int:
     """Runs until SIGTERM (returns 0) or until only a new process can help (returns 3).
 
     SIGINT ends it as cleanly and then raises KeyboardInterrupt. Raises StartError if it cannot
     start: the port is in use, the journal cannot be used. announce: hears where it listens.
+    simulated: what of all that is watched is simulated, for the page to say, if anything is.
     """
     with (
         _listening(settings) as listener,
         _business(settings) as business,
         _judging(settings) as judging,
     ):
-        return _serve(settings, listener, business, judging, announce)
+        return _serve(settings, listener, business, judging, announce, simulated)
 
 
 def _serve(
@@ -68,6 +75,7 @@ def _serve(
     business: Business | None,
     judging: Judging | None,
     announce: Announce,
+    simulated: str,
 ) -> int:
     fatal: list[FatalSourceError] = []
     asked_to_stop = threading.Event()
@@ -90,15 +98,25 @@ def _serve(
         at_end.callback(poller.stop)  # before the sources are closed
         publisher = _publisher(board, business, judging)
         events = _events(settings, business) if business else None
+        watch = Watch(
+            lambda: _points(board, business),
+            lambda: status(board.states(), not_watched, business),
+            judging,
+        )
+        page = page_router(
+            watch, simulated=simulated, stopping=lambda: server is None or server.should_exit
+        )
         app = create_app(
             board, publisher,
-            events=events, not_watched=not_watched, business=business, judging=judging,
+            events=events, not_watched=not_watched, business=business, judging=judging, page=page,
         )  # fmt: skip
         server = uvicorn.Server(_config(app))
         host, port = listener.getsockname()[:2]
         _log.info("listening", extra=fields(host=host, port=port))
         announce(host, port)
         poller.watch()
+        watch.start()
+        at_end.callback(watch.stop)
         if judging is not None:
             judging.start(lambda: _points(board, business))
             at_end.callback(judging.stop)
@@ -167,6 +185,9 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Inherited by connections: what was sent to a peer that is gone, or reads nothing, is kept
+        # for so long and no longer.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MS)
         listener.bind((host, port))
         listener.listen(_BACKLOG)
     except OSError as error:

@@ -93,7 +93,7 @@ class History:
     """
 
     def __init__(self, path: Path | None, longest: float) -> None:
-        self._path = path
+        self.path = path
         self._longest = longest
         self._db = _open(path)
         self._ids: dict[Key, int] = {

@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ...exporters.names import FAMILIES
 from ...exporters.reading import Point
@@ -76,6 +77,11 @@ class Judge:
         self._verdicts = Verdicts(self.plan, history)
         self._last = history.newest() or -math.inf
         self._begin()
+
+    @property
+    def history_file(self) -> Path | None:
+        """For judge.recent; None where the history is not in a file."""
+        return self._history.path
 
     def _begin(self) -> None:
         """As after a start: nothing is known of the last hour but the history."""

@@ -100,7 +100,3 @@ def test_status_before_the_first_read(sidecar: Sidecar) -> None:
 
     assert source["state"] == "starting"
     assert source["last_success"] is None
-
-
-def test_the_index_names_what_is_there(sidecar: Sidecar) -> None:
-    assert "/v1/status" in sidecar.client.get("/").text

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -235,6 +236,30 @@ def test_sigterm_is_a_clean_end_and_ctrl_c_is_130(start: Start) -> None:
     assert start().stop(signal.SIGINT)[0] == 130
 
 
+def test_sigterm_ends_an_open_stream_of_the_page_and_is_a_clean_end(start: Start) -> None:
+    """What waits longer than uvicorn's patience is cancelled, and that is an error in the log."""
+    sidecar = start()
+    with httpx.stream("GET", f"{sidecar.url}/v1/stream", timeout=PATIENCE) as response:
+        lines = response.iter_lines()
+        assert next(lines) == "event: hello"
+        code, log = sidecar.stop(signal.SIGTERM)
+        list(lines)  # which ends, and is whole
+    assert code == 0
+    assert [line["event"] for line in log if line["level"] != "info"] == []
+
+
+def test_a_peer_that_reads_nothing_is_given_up(tmp_path: Path) -> None:
+    """By the kernel, and so for every connection: what was sent waits half a minute at most."""
+    settings = Settings(listen="127.0.0.1:0")
+    with (
+        process._listening(settings) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as connection,
+    ):
+        patience = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert patience == 30_000
+
+
 def test_sigterm_that_comes_while_it_starts_is_a_clean_end_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +273,21 @@ def test_sigterm_that_comes_while_it_starts_is_a_clean_end_too(
     announced: list[int] = []
     assert process.run(settings, lambda _, port: announced.append(port)) == 0
     assert announced != [0], "the port that it really has"
+
+
+def test_what_is_simulated_is_said_on_the_page(tmp_path: Path) -> None:
+    settings = Settings(listen="127.0.0.1:0", events=False)
+    seen: list[str] = []
+
+    def look(host: str, port: int) -> None:
+        def ask() -> None:
+            seen.append(httpx.get(f"http://{host}:{port}/", timeout=PATIENCE).text)
+            signal.raise_signal(signal.SIGTERM)
+
+        threading.Thread(target=ask).start()
+
+    assert process.run(settings, look, simulated="the engine is played") == 0
+    assert "<strong>SIMULATED</strong> the engine is played" in seen[0]
 
 
 def test_a_port_in_use_is_one_line_and_exit_code_2(start: Start, tmp_path: Path) -> None:

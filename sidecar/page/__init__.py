@@ -1,0 +1,1 @@
+"""The page at /: how all stands, for whoever was woken. docs/page.md says what its parts mean."""

@@ -1,0 +1,79 @@
+"""The routes of the page: /, /v1/stream, /runbooks/ and the files that the page loads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse
+
+from .assets import assets
+
+if TYPE_CHECKING:
+    from .stream import Live
+    from .watch import Watch
+
+# Nothing from another host, and no script or style that stands in the markup.
+_SAFE = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
+    " img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+def page_router(
+    watch: Watch, *, simulated: str = "", stopping: Callable[[], bool] = lambda: False
+) -> APIRouter:
+    """simulated: what is simulated, in a sentence, if anything is. stopping: whether the process
+    is to end, and open streams with it."""
+    router = APIRouter(include_in_schema=False)
+    loaded, plan = assets(), watch.judging.judge.plan if watch.judging else None
+    live: list[Live] = []
+
+    @router.api_route("/", methods=["GET", "HEAD"])
+    async def index() -> HTMLResponse:
+        from .document import page
+
+        text = await asyncio.to_thread(lambda: page(watch.look(), loaded, simulated))
+        return HTMLResponse(text, headers=_SAFE)
+
+    @router.get("/v1/stream")
+    async def stream() -> Response:
+        from .document import parts
+        from .stream import Live, Stream
+
+        if not live:
+            made = Live(
+                lambda: parts(watch.look()), loaded.edition, stopping=stopping, wall=watch.wall
+            )
+            live.append(made)
+        return Stream(live[0])
+
+    @router.get("/page/{name}")
+    async def asset(name: str, request: Request) -> Response:
+        if name not in loaded.files:
+            return PlainTextResponse("no such file\n", 404)
+        body, media_type = loaded.files[name]
+        tagged = {"ETag": f'"{loaded.edition}"', "X-Content-Type-Options": "nosniff"}
+        if request.headers.get("if-none-match") == tagged["ETag"]:
+            return Response(status_code=304, headers=tagged)
+        return Response(body, media_type=media_type, headers=tagged | {"Cache-Control": "no-cache"})
+
+    @router.get("/runbooks/")
+    @router.get("/runbooks/{alert}")
+    async def runbooks(alert: str = "") -> Response:
+        if plan is None:
+            return PlainTextResponse("runbooks are made for an SLO file, and none is given\n", 404)
+        from .runbooks import runbook_list, runbook_page
+
+        text = runbook_page(plan, alert) if alert else runbook_list(plan)
+        if text is None:
+            return PlainTextResponse("no alert of that name may fire: see /runbooks/\n", 404)
+        return HTMLResponse(text, headers=_SAFE)
+
+    return router
