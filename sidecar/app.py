@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -38,9 +38,13 @@ def create_app(
     events: APIRouter | None = None,
     not_watched: Sequence[Gap] = (),
     judging: Judging | None = None,
+    simulated: str = "",
+    demo: APIRouter | None = None,
+    panel: Callable[[], str] = str,
 ) -> FastAPI:
     """The application. events: the routes that take what `business` counts. judging: of an SLO
-    file, if there is one.
+    file, if there is one. simulated: what to say of it, loudly, where all that is watched is a
+    simulation; demo: then the routes of its faults, panel: those as HTML.
 
     It is made when all is set up, so that it answers at all is what /readyz says. A disk that is
     full does not make the pod unready: the engine beside us can serve without our journal.
@@ -64,7 +68,8 @@ def create_app(
         return status(board.states(), not_watched, business)
 
     async def index() -> HTMLResponse:
-        return HTMLResponse(_INDEX)
+        banner = f"<p><strong>{simulated}</strong></p>" if simulated else ""
+        return HTMLResponse(_INDEX + banner + panel())
 
     for path, endpoint in (
         ("/metrics", metrics),
@@ -81,5 +86,7 @@ def create_app(
     if judging is not None:
         from .judge.api import judge_router
 
-        app.include_router(judge_router(judging))
+        app.include_router(judge_router(judging, simulated=bool(simulated)))
+    if demo is not None:
+        app.include_router(demo)
     return app

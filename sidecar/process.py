@@ -9,11 +9,11 @@ import platform
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
@@ -37,6 +37,7 @@ from .settings.values import read_token
 from .sources import add_sources
 
 if TYPE_CHECKING:
+    from .demo.live.stage import Stage
     from .judge.loop import Judging
 
 EXIT_OK, EXIT_FATAL = 0, 3
@@ -48,18 +49,23 @@ _log = logging.getLogger(__name__)
 Announce = Callable[[str, int], None]
 
 
-def run(settings: Settings, announce: Announce = lambda _host, _port: None) -> int:
+def run(
+    settings: Settings,
+    announce: Announce = lambda _host, _port: None,
+    stage: Stage | None = None,
+) -> int:
     """Runs until SIGTERM (returns 0) or until only a new process can help (returns 3).
 
     SIGINT ends it as cleanly and then raises KeyboardInterrupt. Raises StartError if it cannot
     start: the port is in use, the journal cannot be used. announce: hears where it listens.
+    stage: of the demo, in place of a real world.
     """
     with (
         _listening(settings) as listener,
         _business(settings) as business,
         _judging(settings) as judging,
     ):
-        return _serve(settings, listener, business, judging, announce)
+        return _serve(settings, listener, business, judging, announce, stage)
 
 
 def _serve(
@@ -68,6 +74,7 @@ def _serve(
     business: Business | None,
     judging: Judging | None,
     announce: Announce,
+    stage: Stage | None,
 ) -> int:
     fatal: list[FatalSourceError] = []
     asked_to_stop = threading.Event()
@@ -86,16 +93,25 @@ def _serve(
     poller = Poller(board, on_fatal=give_up)
     with _on_sigterm(stop), ExitStack() as at_end:
         not_watched = add_sources(settings, poller.add, at_end)
+        if stage is not None:
+            not_watched = ()  # what the settings leave out is on stage
+            for source in stage.sources():
+                poller.add(source)
+            stage.report_to(business)
+            at_end.callback(stage.report_to, None)
         at_end.callback(poller.stop)  # before the sources are closed
         publisher = _publisher(board, business, judging)
         events = _events(settings, business) if business else None
         app = create_app(
             board, publisher,
             events=events, not_watched=not_watched, business=business, judging=judging,
+            **_of_stage(stage),
         )  # fmt: skip
-        server = uvicorn.Server(_config(app))
+        server = uvicorn.Server(_config(app, stage.headers if stage else ()))
         host, port = listener.getsockname()[:2]
         _log.info("listening", extra=fields(host=host, port=port))
+        if stage is not None:
+            _log.warning(stage.simulated)
         announce(host, port)
         poller.watch()
         if judging is not None:
@@ -111,7 +127,15 @@ def _serve(
     return EXIT_OK
 
 
-def _config(app: FastAPI) -> uvicorn.Config:
+def _of_stage(stage: Stage | None) -> dict[str, Any]:
+    """What the app shows of the demo."""
+    if stage is None:
+        return {}
+    return {"simulated": stage.simulated, "demo": stage.router, "panel": stage.panel}
+
+
+def _config(app: FastAPI, headers: Sequence[tuple[str, str]]) -> uvicorn.Config:
+    """headers: of every answer."""
     return uvicorn.Config(
         app,
         log_config=None,
@@ -119,6 +143,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         lifespan="off",
         http=ImpatientProtocol,
         ws="none",
+        headers=list(headers),
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
 

@@ -159,7 +159,8 @@ class Fleet:
                 self.clients.ended(done.pop(0), self.now)
 
     def look(self) -> None:
-        """Faults come and go; GPUs and hosts have moved on. It happens by itself, every few seconds."""
+        """Faults come and go; GPUs and hosts have moved on. By itself it happens every few
+        seconds."""
         seconds = self.now - self._looked
         self._looked = self.now
         self.gateway.effects = self.clients.effects = self.effects(None)

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.requests import ClientDisconnect
 
@@ -50,46 +50,55 @@ def engine_app(world: World, index: int) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     ids = itertools.count(1)
 
-    @app.get("/metrics")
+    @app.post("/v1/completions")
+    async def completions(request: Request) -> Response:
+        form = _Form(f"cmpl-simulated-{index}-{next(ids)}", int(world.now), chat=False)
+        return await _complete(request, world, index, form)
+
+    @app.post("/v1/chat/completions")
+    async def chat_completions(request: Request) -> Response:
+        form = _Form(f"chatcmpl-simulated-{index}-{next(ids)}", int(world.now), chat=True)
+        return await _complete(request, world, index, form)
+
+    app.include_router(_pages(world, index))
+    return app
+
+
+def _pages(world: World, index: int) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/metrics")
     async def metrics() -> Response:
         return Response(world.page(index), media_type="text/plain; version=0.0.4")
 
-    @app.get("/version")
+    @router.get("/version")
     async def version() -> dict[str, str]:
         return {"version": VERSION}
 
-    @app.get("/health")
+    @router.get("/health")
     async def health() -> Response:
         return Response()
 
-    @app.get("/v1/models")
+    @router.get("/v1/models")
     async def models() -> dict[str, Any]:
         config = world.replica(index).engine.config
         model = {"id": MODEL, "object": "model", "owned_by": "inferslo (simulated)"}
         return {"object": "list", "data": [{**model, "max_model_len": config.max_model_len}]}
 
-    async def complete(request: Request, chat: bool) -> Response:
-        try:
-            asked = _asked(await _body(request), chat)
-            flight = Flight(world, index, asked, request.headers.get("x-sla-class", "default"))
-        except _WrongError as wrong:
-            return wrong.response
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody is left to read it
-        form = _Form(f"simulated-{index}-{next(ids)}", int(world.now), chat)
-        if asked.stream:
-            return StreamingResponse(form.events(flight), media_type="text/event-stream")
-        return await _whole(request, flight, form)
+    return router
 
-    @app.post("/v1/completions")
-    async def completions(request: Request) -> Response:
-        return await complete(request, chat=False)
 
-    @app.post("/v1/chat/completions")
-    async def chat_completions(request: Request) -> Response:
-        return await complete(request, chat=True)
-
-    return app
+async def _complete(request: Request, world: World, index: int, form: _Form) -> Response:
+    try:
+        asked = _asked(await _body(request), form.chat)
+        flight = Flight(world, index, asked, request.headers.get("x-sla-class", "default"))
+    except _WrongError as wrong:
+        return wrong.response
+    except ClientDisconnect:
+        return Response(status_code=400)  # nobody is left to read it
+    if asked.stream:
+        return StreamingResponse(form.events(flight), media_type="text/event-stream")
+    return await _whole(request, flight, form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +197,10 @@ class Flight:
 class _Form:
     """OpenAI's documents, of chat or of plain completions."""
 
-    def __init__(self, id: str, created: int, chat: bool) -> None:
+    def __init__(self, id: str, created: int, *, chat: bool) -> None:
         self._id = id
         self._created = created
-        self._chat = chat
+        self.chat = chat
 
     async def events(self, flight: Flight) -> AsyncIterator[str]:
         """The stream, as server-sent events."""
@@ -214,7 +223,7 @@ class _Form:
     def _document(self, text: str, reason: str | None, *, chunk: bool) -> dict[str, Any]:
         kind = "text_completion"
         said: dict[str, Any] = {"text": text}
-        if self._chat:
+        if self.chat:
             kind = "chat.completion.chunk" if chunk else "chat.completion"
             message = {"role": "assistant", "content": text}
             said = {"delta": message} if chunk else {"message": message}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -31,16 +32,14 @@ class _Part(BaseModel):
 
     def played(self) -> Fault:
         fault = _known()[self.fault]
-        effects = {name: getattr(fault.effects, name) for name in fault.effects.model_fields_set}
+        effects = {
+            name: _faster(name, getattr(fault.effects, name), self.speed)
+            for name in fault.effects.model_fields_set
+            if not self.only or name in self.only
+        }
         return fault.model_copy(
             update={
-                "effects": Effects.model_construct(
-                    **{
-                        name: _faster(name, value, self.speed)
-                        for name, value in effects.items()
-                        if not self.only or name in self.only
-                    }
-                ),
+                "effects": Effects.model_validate(effects),
                 "start": self.after + fault.start / self.speed,
                 "ramp": fault.ramp / self.speed,
                 "every": fault.every and fault.every / self.speed,
@@ -68,13 +67,12 @@ class Button(BaseModel):
         return tuple(part.fault for part in self.parts)
 
     @property
-    def lasts(self) -> float | None:
-        """Seconds until it is over by itself; None is never."""
-        ends = [
-            None if fault.duration is None else fault.start + fault.duration + _reload(fault)
+    def lasts(self) -> float:
+        """Seconds until it is over by itself, and engines that it ended are back."""
+        return max(
+            fault.start + (math.inf if fault.duration is None else fault.duration) + _reload(fault)
             for fault in self.faults()
-        ]
-        return None if None in ends else max(end for end in ends if end is not None)
+        )
 
     @property
     def pace(self) -> str:
@@ -85,7 +83,8 @@ class Button(BaseModel):
     @property
     def expect(self) -> tuple[str, ...]:
         """The alerts that name it."""
-        return tuple(dict.fromkeys(name for fault in self.faults() for name in fault.expect))
+        whole = (_known()[part.fault] for part in self.parts if not part.only)
+        return tuple(dict.fromkeys(name for fault in whole for name in fault.expect))
 
 
 @cache

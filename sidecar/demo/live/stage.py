@@ -25,7 +25,7 @@ from .panel import panel
 from .reports import Reporter
 from .servers import EngineServer, listeners
 from .sources import sources
-from .texts import BANNER
+from .texts import BANNER, HEADER
 from .world import World
 
 _REPORT = 1.0  # seconds between two posts of events
@@ -43,13 +43,13 @@ class Stage:
     """The simulated world, played from start() to stop()."""
 
     simulated = BANNER
+    headers = (HEADER,)
 
     def __init__(self) -> None:
         self._world = World(time.time())
         self._pace = Pace(self._world)
         self._servers = [
-            EngineServer(self._world, index, listener)
-            for index, listener in enumerate(listeners())
+            EngineServer(self._world, index, listener) for index, listener in enumerate(listeners())
         ]
         self._reporter = Reporter(self._world)
         self._business: Business | None = None
@@ -90,9 +90,7 @@ class Stage:
         asyncio.run(self._play())
 
     async def _play(self) -> None:
-        serving = [
-            asyncio.create_task(server.keep(self._stop.is_set)) for server in self._servers
-        ]
+        serving = [asyncio.create_task(server.keep(self._stop.is_set)) for server in self._servers]
         reported = self._world.now
         while not self._stop.is_set():
             self._pace.tick()

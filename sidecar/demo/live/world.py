@@ -32,8 +32,9 @@ class Armed:
     faults: tuple[Fault, ...]
 
     @property
-    def until(self) -> float | None:
-        return None if self.button.lasts is None else self.since + self.button.lasts
+    def until(self) -> float:
+        """When it is over by itself."""
+        return self.since + self.button.lasts
 
 
 class World:
@@ -67,9 +68,8 @@ class World:
         while self._fleet.now < to:
             with self._lock:
                 self._fleet.advance(min(to, self._fleet.now + _SLICE))
-                if self._armed is not None and (until := self._armed.until) is not None:
-                    if until <= self._fleet.now:
-                        self.recover()
+                if self._armed is not None and self._armed.until <= self._fleet.now:
+                    self.recover()
 
     def arm(self, button: Button) -> None:
         """In place of what was armed before."""
