@@ -98,8 +98,7 @@ def button(name: str) -> Button:
     """Raises UnknownFaultError."""
     found = buttons().get(name)
     if found is None:
-        known = ", ".join(buttons())
-        raise UnknownFaultError(f"no fault {name}{closest(name, buttons())}; there are {known}")
+        raise UnknownFaultError(f'there is no fault "{name}"{closest(name, buttons())}')
     return found
 
 

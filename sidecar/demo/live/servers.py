@@ -106,6 +106,8 @@ class EngineServer:
         while not (stopped() or self._is_down()):
             await asyncio.sleep(TICK)
         server.should_exit = server.force_exit = True
+        for listener in server.servers:  # it would itself look only now and then
+            listener.close()
         for connection in list(server.server_state.connections):
             connection.transport.abort()
         await serving
