@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,7 +179,7 @@ class Flight:
         with self._world.locked() as fleet:
             fleet.replicas[self._index].engine.abandon(self.request)
 
-    async def counts(self) -> AsyncIterator[tuple[int, int]]:
+    async def counts(self) -> AsyncGenerator[tuple[int, int], None]:
         """Tokens before and now, whenever there are more."""
         before = 0
         try:
@@ -204,8 +205,9 @@ class _Form:
 
     async def events(self, flight: Flight) -> AsyncIterator[str]:
         """The stream, as server-sent events."""
-        async for before, now in flight.counts():
-            yield _event(self._document(_text(before, now), None, chunk=True))
+        async with aclosing(flight.counts()) as counts:  # a client that is gone ends it, too
+            async for before, now in counts:
+                yield _event(self._document(_text(before, now), None, chunk=True))
         while flight.broken:
             await asyncio.sleep(TICK)
         if flight.outcome in _STATUS:

@@ -237,3 +237,19 @@ def test_leaked_blocks_come_back_with_a_new_process_only() -> None:
     engine.stop()
     engine.start()
     assert engine.state.kv_usage == 0
+
+
+def test_the_gauges_of_an_engine_that_hangs_stand_still() -> None:
+    engine = engine_of()
+    requests = submit(engine, 20)
+    engine.advance(0.2)
+    before = engine.state
+    engine.effects = Effects(hang=True)
+    engine.advance(10)
+    for request in requests:
+        engine.abandon(request)
+    engine.advance(20)
+    assert engine.state == before
+    engine.effects = Effects()
+    engine.advance(21)
+    assert engine.state.in_flight == 0

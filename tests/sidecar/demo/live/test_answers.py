@@ -151,14 +151,14 @@ def test_tokens_come_at_the_simulated_pace(world: World) -> None:
     async def told() -> list[tuple[float, int]]:
         found = []
         counts = flight(world).counts()
-        task = asyncio.create_task(anext(counts))
+        task = asyncio.ensure_future(anext(counts))
         for _ in range(60):
             world.advance(world.now + 0.1)
             _, now = await task
             found.append((world.now - START - 30, now))
             if now == 50:
                 break
-            task = asyncio.create_task(anext(counts))
+            task = asyncio.ensure_future(anext(counts))
             await asyncio.sleep(0)
         return found
 
