@@ -84,7 +84,8 @@ def _pages(world: World, index: int) -> APIRouter:
     async def models() -> dict[str, Any]:
         config = world.replica(index).engine.config
         model = {"id": MODEL, "object": "model", "owned_by": "inferslo (simulated)"}
-        return {"object": "list", "data": [{**model, "max_model_len": config.max_model_len}]}
+        data = [{**model, "max_model_len": config.max_model_len}]
+        return {"object": "list", "data": data, "simulated": True}
 
     return router
 

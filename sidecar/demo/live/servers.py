@@ -57,6 +57,7 @@ class EngineServer:
         self._world = world
         self._index = index
         self._listener: socket.socket | None = listener
+        self._told = False  # that the port was taken meanwhile
         self._config = uvicorn.Config(
             engine_app(world, index),
             log_config=None,
@@ -92,14 +93,19 @@ class EngineServer:
             try:
                 self._listener = _listener(self.port)
             except OSError as error:
-                _log.warning(
-                    "a simulated engine cannot come back",
-                    extra=fields(port=self.port, error=str(error)),
-                )
+                self._say_once(str(error))
         return self._listener is not None
+
+    def _say_once(self, error: str) -> None:
+        if not self._told:
+            _log.warning(
+                "a simulated engine cannot come back", extra=fields(port=self.port, error=error)
+            )
+        self._told = True
 
     async def _serve(self, stopped: Callable[[], bool]) -> None:
         assert self._listener is not None  # noqa: S101
+        self._told = False
         server = uvicorn.Server(self._config)
         serving = asyncio.create_task(server.serve([self._listener]))
         self._listener = None  # the server closes it

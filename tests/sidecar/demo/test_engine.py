@@ -149,13 +149,13 @@ def test_a_long_prompt_is_taken_in_parts_and_holds_up_those_who_decode() -> None
     assert steps >= 4
 
 
-def test_an_idle_engine_that_hangs_shows_it_with_the_next_request() -> None:
+def test_an_idle_engine_that_hangs_does_not_show_it_and_serves_late_what_came() -> None:
     engine = engine_of()
     engine.effects = Effects(hang=True)
     submit(engine, 2)
     engine.advance(30)
     assert engine.counts.page["generation_tokens"] == 0
-    assert engine.state.waiting == 2
+    assert engine.state.waiting == 0  # as it last told
     engine.effects = Effects()
     engine.advance(60)
     assert len(engine.done) == 2
