@@ -68,7 +68,7 @@ def create_app(
         return status(board.states(), not_watched, business)
 
     async def index() -> HTMLResponse:
-        banner = f"<p><strong>{simulated}</strong></p>" if simulated else ""
+        banner = f"<p><strong>SIMULATED: {simulated}</strong></p>" if simulated else ""
         return HTMLResponse(_INDEX + banner + panel())
 
     for path, endpoint in (

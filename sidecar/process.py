@@ -111,7 +111,7 @@ def _serve(
         host, port = listener.getsockname()[:2]
         _log.info("listening", extra=fields(host=host, port=port))
         if stage is not None:
-            _log.warning(stage.simulated)
+            _log.warning(stage.banner)
         announce(host, port)
         poller.watch()
         if judging is not None:

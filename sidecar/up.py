@@ -68,7 +68,7 @@ def up(loaded: Loaded, *, demo: bool, with_prometheus: bool) -> int:
             say_next(host, port)
             if stage is not None:
                 typer.echo(_NEXT_DEMO.format(
-                    banner=stage.simulated, base=_base(host, port), engine=stage.engines[0].url
+                    banner=stage.banner, base=_base(host, port), engine=stage.engines[0].url
                 ))  # fmt: skip
             if beside is not None:
                 beside.start(_base(host, port))

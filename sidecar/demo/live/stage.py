@@ -25,7 +25,7 @@ from .panel import panel
 from .reports import Reporter
 from .servers import EngineServer, listeners
 from .sources import sources
-from .texts import BANNER, HEADER
+from .texts import BANNER, HEADER, SIMULATED
 from .world import World
 
 _REPORT = 1.0  # seconds between two posts of events
@@ -42,7 +42,8 @@ _NOT_WITH = (
 class Stage:
     """The simulated world, played from start() to stop()."""
 
-    simulated = BANNER
+    simulated = SIMULATED
+    banner = BANNER
     headers = (HEADER,)
 
     def __init__(self) -> None:

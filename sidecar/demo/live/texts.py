@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-BANNER = (
-    "SIMULATED: engines, GPUs, traffic and faults are a simulation that inferslo --demo plays;"
-    " nothing here is a measurement"
+SIMULATED = (
+    "engines, GPUs, traffic and faults are a simulation that inferslo --demo plays; nothing here is"
+    " a measurement"
 )
+BANNER = f"SIMULATED: {SIMULATED}"
 HEADER = ("x-inferslo-simulated", "true")
 ANSWER = "This is simulated text of inferslo's demo; no model wrote it."
