@@ -27,9 +27,11 @@ def create_app(
     not_watched: Sequence[Gap] = (),
     judging: Judging | None = None,
     page: APIRouter | None = None,
+    demo: APIRouter | None = None,
 ) -> FastAPI:
     """The application. events: the routes that take what `business` counts. judging: of an SLO
-    file, if there is one. page: the routes of what people look at.
+    file, if there is one. page: the routes of what people look at. demo: those of the faults, where
+    all that is watched is simulated.
 
     It is made when all is set up, so that it answers at all is what /readyz says. A disk that is
     full does not make the pod unready: the engine beside us can serve without our journal.
@@ -68,5 +70,7 @@ def create_app(
     if judging is not None:
         from .judge.api import judge_router
 
-        app.include_router(judge_router(judging))
+        app.include_router(judge_router(judging, simulated=demo is not None))
+    if demo is not None:
+        app.include_router(demo)
     return app

@@ -10,7 +10,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -154,7 +154,22 @@ def _sidecar(loaded: Loaded) -> int:
 
 @app.command("up")
 @with_settings
-def _up(loaded: Loaded) -> int:
+def _up(
+    loaded: Loaded,
+    demo: Annotated[
+        bool,
+        typer.Option(
+            "--demo", help="Watch a simulated service, with faults on buttons; nothing real."
+        ),
+    ] = False,
+    with_prometheus: Annotated[
+        bool,
+        typer.Option(
+            "--with-prometheus",
+            help="Start Prometheus and Alertmanager too, with the compiled rules.",
+        ),
+    ] = False,
+) -> int:
     """Find the engines on this machine, start a sidecar for them and judge their SLOs.
 
     Looks on the usual ports of 127.0.0.1, unless --engine or --litellm says where. Judges by
@@ -165,22 +180,29 @@ def _up(loaded: Loaded) -> int:
       inferslo up
       inferslo up --listen 127.0.0.1:9500
       inferslo up --engine http://127.0.0.1:8000
+      inferslo up --demo
+      inferslo up --slo slo.yaml --with-prometheus
 
     \b
     Exit codes: those of `inferslo sidecar`, and 1 if no engine was found.
     """
-    from .ready import with_slo
-    from .up import say_next, settle
+    from .up import up
 
-    return _run(with_slo(settle(loaded.settings)), say_next)
+    _configure_log(loaded.settings)
+    return up(loaded, demo=demo, with_prometheus=with_prometheus)
 
 
-def _run(settings: Settings, *announce: Callable[[str, int], None]) -> int:
-    from .log import configure
+def _run(settings: Settings) -> int:
     from .process import run
 
+    _configure_log(settings)
+    return run(settings)
+
+
+def _configure_log(settings: Settings) -> None:
+    from .log import configure
+
     configure(settings.log_format, settings.log_level, sys.stderr)
-    return run(settings, *announce)
 
 
 @app.command("read")

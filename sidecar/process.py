@@ -9,7 +9,7 @@ import platform
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +40,7 @@ from .sources import add_sources
 from .status import status
 
 if TYPE_CHECKING:
+    from .demo.live.stage import Stage
     from .judge.loop import Judging
 
 EXIT_OK, EXIT_FATAL = 0, 3
@@ -53,20 +54,22 @@ Announce = Callable[[str, int], None]
 
 
 def run(
-    settings: Settings, announce: Announce = lambda _host, _port: None, *, simulated: str = ""
+    settings: Settings,
+    announce: Announce = lambda _host, _port: None,
+    stage: Stage | None = None,
 ) -> int:
     """Runs until SIGTERM (returns 0) or until only a new process can help (returns 3).
 
     SIGINT ends it as cleanly and then raises KeyboardInterrupt. Raises StartError if it cannot
     start: the port is in use, the journal cannot be used. announce: hears where it listens.
-    simulated: what of all that is watched is simulated, for the page to say, if anything is.
+    stage: of the demo, in place of a real world.
     """
     with (
         _listening(settings) as listener,
         _business(settings) as business,
         _judging(settings) as judging,
     ):
-        return _serve(settings, listener, business, judging, announce, simulated)
+        return _serve(settings, listener, business, judging, announce, stage)
 
 
 def _serve(
@@ -75,7 +78,7 @@ def _serve(
     business: Business | None,
     judging: Judging | None,
     announce: Announce,
-    simulated: str,
+    stage: Stage | None,
 ) -> int:
     fatal: list[FatalSourceError] = []
     asked_to_stop = threading.Event()
@@ -95,6 +98,12 @@ def _serve(
     with _on_sigterm(stop), ExitStack() as at_end:
         not_watched = add_sources(settings, poller.add, at_end)
         _warn_of_nothing(gap.signal for gap in not_watched)
+        if stage is not None:
+            not_watched = ()  # what the settings leave out is on stage
+            for source in stage.sources():
+                poller.add(source)
+            stage.report_to(business)
+            at_end.callback(stage.report_to, None)
         at_end.callback(poller.stop)  # before the sources are closed
         publisher = _publisher(board, business, judging)
         events = _events(settings, business) if business else None
@@ -103,16 +112,17 @@ def _serve(
             lambda: status(board.states(), not_watched, business),
             judging,
         )
-        page = page_router(
-            watch, simulated=simulated, stopping=lambda: server is None or server.should_exit
-        )
+        page = page_router(watch, stage, stopping=lambda: server is None or server.should_exit)
         app = create_app(
             board, publisher,
             events=events, not_watched=not_watched, business=business, judging=judging, page=page,
+            demo=stage.router if stage else None,
         )  # fmt: skip
-        server = uvicorn.Server(_config(app))
+        server = uvicorn.Server(_config(app, stage.headers if stage else ()))
         host, port = listener.getsockname()[:2]
         _log.info("listening", extra=fields(host=host, port=port))
+        if stage is not None:
+            _log.warning(stage.banner)
         announce(host, port)
         poller.watch()
         watch.start()
@@ -142,7 +152,8 @@ def _warn_of_nothing(not_watched: Iterable[str]) -> None:
         )
 
 
-def _config(app: FastAPI) -> uvicorn.Config:
+def _config(app: FastAPI, headers: Sequence[tuple[str, str]] = ()) -> uvicorn.Config:
+    """headers: of every answer."""
     return uvicorn.Config(
         app,
         log_config=None,
@@ -150,6 +161,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         lifespan="off",
         http=ImpatientProtocol,
         ws="none",
+        headers=list(headers),
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
 

@@ -1,9 +1,11 @@
-"""`inferslo up`: what it looks for, and what it says."""
+"""`inferslo up`: what it looks for or plays, what it starts beside itself, and what it says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from threading import Timer
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,8 +15,13 @@ from .discovery import USUAL_PORTS, Answer, discover
 from .errors import StartError
 from .interpret import LITELLM
 from .printable import printable
+from .settings.load import Loaded
 from .settings.model import Settings
 from .settings.targets import Engine, Target
+
+if TYPE_CHECKING:
+    from .beside import Beside
+    from .demo.live.stage import Stage
 
 _PATIENCE = 2.0  # seconds until a progress line
 _DEADLINE = 3.0  # seconds for one port
@@ -33,8 +40,62 @@ Serving at {base}; stop with Ctrl-C. Try:
   curl {base}/v1/slo"""
 
 
+_NEXT_DEMO = """\
+{banner}
+Break something:
+  curl -X POST {base}/v1/demo/faults/queue-avalanche
+  curl {base}/v1/slo
+  curl -X DELETE {base}/v1/demo/faults
+Ask a simulated engine, and feel it:
+  curl -N {engine}/v1/completions -d '{{"prompt": "Hello", "stream": true}}'"""
+
+
 class NothingFoundError(InfersloError):
     """No engine answers on this machine; the text says what to do."""
+
+
+def up(loaded: Loaded, *, demo: bool, with_prometheus: bool) -> int:
+    """Runs the sidecar on what is here, or on the demo's world; the exit code of the command.
+
+    Raises as settle() and process.run() do, and StartError for flags that cannot go together.
+    """
+    from .process import run
+
+    with ExitStack() as at_end:
+        stage, settings = at_end.enter_context(_stage(loaded) if demo else _found_here(loaded))
+        beside = at_end.enter_context(_beside(settings)) if with_prometheus else None
+
+        def announce(host: str, port: int) -> None:
+            say_next(host, port)
+            if stage is not None:
+                typer.echo(_NEXT_DEMO.format(
+                    banner=stage.banner, base=_base(host, port), engine=stage.engines[0].url
+                ))  # fmt: skip
+            if beside is not None:
+                beside.start(_base(host, port))
+
+        return run(settings, announce, stage)
+
+
+_World = AbstractContextManager[tuple["Stage | None", Settings]]
+
+
+def _stage(loaded: Loaded) -> _World:
+    from .demo.live.stage import staged  # with its simulator, which no other command needs
+
+    return staged(loaded)
+
+
+def _found_here(loaded: Loaded) -> _World:
+    from .ready import with_slo
+
+    return nullcontext((None, with_slo(settle(loaded.settings))))
+
+
+def _beside(settings: Settings) -> Beside:
+    from .beside import Beside  # loads the compiler
+
+    return Beside(settings)
 
 
 def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
@@ -56,10 +117,13 @@ def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
 
 def say_next(host: str, port: int) -> None:
     """Says where it serves, and what to try; once it listens, since the port may be in use."""
+    typer.echo(_NEXT.format(base=_base(host, port)))
+
+
+def _base(host: str, port: int) -> str:
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
-    base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    typer.echo(_NEXT.format(base=base))
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _refuse_tokens(settings: Settings) -> None:

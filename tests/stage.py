@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from inferslo.sidecar.judge.history import History
 from inferslo.sidecar.judge.judge import Judge
 from inferslo.sidecar.judge.loop import Judging
 from inferslo.sidecar.page.api import page_router
-from inferslo.sidecar.page.document import Part, parts
+from inferslo.sidecar.page.document import Part, Simulation, parts
+from inferslo.sidecar.page.html import Html, join, tag
 from inferslo.sidecar.page.watch import Facts, Watch
 from inferslo.sidecar.publisher import Publisher
 from inferslo.sidecar.status import status
@@ -45,15 +47,25 @@ def small_plan(**overrides: Any) -> Plan:
     return plan(*objectives, **fields | overrides)
 
 
+@dataclass(frozen=True)
+class Played:
+    """What a demo says of itself, with one button."""
+
+    simulated: str
+
+    def panel(self) -> Html:
+        return join(tag("h2", "Break something", id="demo-h"), tag("button", self.simulated))
+
+
 class Stage:
     """judged: without an SLO file if None. at: the time that is played."""
 
     def __init__(
         self, folder: Path, judged: Plan | None = None, *, engine: str = "qwen-0",
-        model: str = "qwen3-27b", simulated: str = "", at: float = NOON,
+        model: str = "qwen3-27b", simulation: Simulation | None = None, at: float = NOON,
     ) -> None:  # fmt: skip
         self.at = at
-        self.engine, self.model, self.simulated = engine, model, simulated
+        self.engine, self.model, self.simulation = engine, model, simulation
         self.totals: dict[str, float] = dict.fromkeys(
             ("good", "bad", "slow", "turns", "lost", "fallbacks", "kept", "forgot"), 0.0
         )
@@ -114,7 +126,7 @@ class Stage:
         return [build, *self.board.points(), *self._events()]
 
     def app(self) -> FastAPI:
-        page = page_router(self.watch, simulated=self.simulated, stopping=lambda: self.stopping)
+        page = page_router(self.watch, self.simulation, stopping=lambda: self.stopping)
         publisher = Publisher(self.points, lambda: self.board.version)
         return create_app(self.board, publisher, judging=self.judging, page=page)
 

@@ -98,6 +98,8 @@ def _judged(slo: Mapping[str, Any]) -> Iterator[str]:
     at = slo["judged_at"]
     age = "not yet judged" if at is None else f"judged {max(0.0, time.time() - at):.0f} s ago"
     yield f"{_bold(printable(slo['service']))}  {age}"
+    if slo.get("simulated"):
+        yield _bold("SIMULATED: inferslo --demo plays all of this; nothing here is a measurement")
     if slo["fault"]:
         yield _red(f"cannot judge: {printable(slo['fault'])}")
     yield ""

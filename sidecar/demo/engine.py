@@ -89,6 +89,7 @@ class Engine:
         self._ends: float | None = None  # None: no step is under way
         self._duration = 0.0
         self._stalled = 0.0  # seconds for which the step under way hung
+        self._stuck: EngineState | None = None
 
     def stop(self) -> None:
         """The process ends; whatever was in flight breaks off, uncounted."""
@@ -99,6 +100,10 @@ class Engine:
 
     @property
     def state(self) -> EngineState:
+        """Of one that hangs, as it stood when it began to: its gauges are told at each step."""
+        return self._stuck or self._standing()
+
+    def _standing(self) -> EngineState:
         running, waiting = len(self._batch), len(self._waiting)
         return EngineState(
             running, waiting, running + waiting + len(self._incoming),
@@ -143,6 +148,7 @@ class Engine:
         blocks, effects = self.config.kv_blocks, self.effects
         self._leaked += effects.kv_leak_per_hour * blocks * (to - self.now) / 3600
         self._kv.lost = self._leaked + (1 - effects.kv_factor) * blocks
+        self._stuck = (self._stuck or self._standing()) if effects.hang else None
         if effects.hang:
             if self._ends is not None and self._ends < to:
                 self._stalled += to - self._ends

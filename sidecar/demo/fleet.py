@@ -25,7 +25,7 @@ GATEWAY = "gateway:4000"
 class Scenario:
     """rate: requests a minute, mean of the day. replicas: engines; None is as many as the rate
     needs: one takes some 600 a minute, and the peak is 1.7 times the mean. per_host: engines that
-    share a sidecar, and a GPU as far as heat goes."""
+    share a sidecar, and a GPU as far as heat goes. prefix: of the names of engines and gateway."""
 
     rate: float = 30.0
     replicas: int | None = None
@@ -33,6 +33,7 @@ class Scenario:
     config: EngineConfig = field(default_factory=EngineConfig)
     seed: int = 1
     start: float = 1_767_571_200.0  # Monday 2026-01-05 00:00 UTC
+    prefix: str = ""
 
     @property
     def engines(self) -> int:
@@ -77,7 +78,7 @@ class Fleet:
             self._replica(index, random.getrandbits(64)) for index in range(scenario.engines)
         ]
         self.gateway = Gateway(
-            GATEWAY, scenario.config.model_name,
+            scenario.prefix + GATEWAY, scenario.config.model_name,
             [replica.engine for replica in self.replicas], Random(random.getrandbits(64)),  # noqa: S311
         )  # fmt: skip
         traffic = traffic or Traffic(scenario.rate, max_model_len=scenario.config.max_model_len)
@@ -88,7 +89,7 @@ class Fleet:
 
     def _replica(self, index: int, seed: int) -> Replica:
         scenario, random = self.scenario, Random(seed)  # noqa: S311
-        name = f"qwen-{index}:8000"
+        name = f"{scenario.prefix}qwen-{index}:8000"
         instance = f"qwen-{index // scenario.per_host}:9108"
         engine = Engine(scenario.config, Random(random.getrandbits(64)), scenario.start)  # noqa: S311
         return Replica(index, name, instance, engine, Gpu(index, random), Host(name))
@@ -99,7 +100,18 @@ class Fleet:
 
     def disarm(self, fault: Fault) -> None:
         self._armed = [armed for armed in self._armed if armed.fault is not fault]
-        self._look()
+        self.look()
+
+    def mend(self) -> None:
+        """What operators do: nothing is armed any more, engines that are gone serve again at once,
+        and what had grown or failed on GPUs and hosts is as new."""
+        self._armed.clear()
+        for replica in self.replicas:
+            replica.gpu.replaced()
+            replica.host.restarted()
+            if replica.back_at is not None:
+                replica.back_at = self.now
+        self.look()
 
     def advance(self, to: float) -> None:
         for replica in self.replicas:
@@ -114,7 +126,7 @@ class Fleet:
             self.clients.act(moment)
             self._settle()
             if moment >= control:
-                self._look()
+                self.look()
 
     def drain(self, most: float) -> bool:
         """Lets what is in flight end, without new arrivals, for no longer than `most` seconds."""
@@ -146,8 +158,9 @@ class Fleet:
             while done:
                 self.clients.ended(done.pop(0), self.now)
 
-    def _look(self) -> None:
-        """Faults come and go; GPUs and hosts have moved on."""
+    def look(self) -> None:
+        """Faults come and go; GPUs and hosts have moved on. By itself it happens every few
+        seconds."""
         seconds = self.now - self._looked
         self._looked = self.now
         self.gateway.effects = self.clients.effects = self.effects(None)

@@ -51,6 +51,11 @@ class Gpu:
         """The engine's process began anew: what it held is free."""
         self._leaked, self._stranded, self._ooms = 0.0, 1.5 * GIB, {}
 
+    def replaced(self) -> None:
+        """Another GPU, which has seen no error yet."""
+        self.restarted()
+        self._xids = {}
+
     def failed(self, xid: int, now: float) -> None:
         self._xids[xid] = (self._xids.get(xid, (0, 0.0))[0] + 1, now)
 
@@ -107,7 +112,7 @@ class Gpu:
             names.GPU_PROCESSES: 1.0,
         }.items():  # fmt: skip
             yield self._point(family, value)
-        yield self._point(names.GPU_INFO, 1.0, "NVIDIA H200", "570.86.15", "")
+        yield self._point(names.GPU_INFO, 1.0, "simulated GPU", "570.86.15", "")
         yield self._point(names.GPU_TEMPERATURE, round(self.temperature, 0), "gpu")
         for limit, degrees in _LIMITS.items():
             yield self._point(names.GPU_TEMPERATURE_LIMIT, degrees, limit)

@@ -13,14 +13,15 @@ from .loop import Judging
 _EVERY = "all"
 
 
-def judge_router(judging: Judging) -> APIRouter:
+def judge_router(judging: Judging, *, simulated: bool = False) -> APIRouter:
+    """simulated: that nothing real is judged, as in the demo."""
     router = APIRouter()
     names = [objective.name for objective in judging.judge.plan.objectives]
 
     @router.get("/v1/slo")
     async def slo() -> dict[str, Any]:
         """How each objective stands, and which alerts fire."""
-        return document(judging)
+        return {**document(judging), "simulated": simulated}
 
     @router.get("/readyz")
     async def ready(slo: str | None = Query(default=None)) -> PlainTextResponse:

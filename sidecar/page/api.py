@@ -12,25 +12,19 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from .assets import assets
 
 if TYPE_CHECKING:
+    from .document import Simulation
     from .stream import Live
     from .watch import Watch
 
-# Nothing from another host, and no script or style that stands in the markup.
-_SAFE = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
-    " img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-
 
 def page_router(
-    watch: Watch, *, simulated: str = "", stopping: Callable[[], bool] = lambda: False
+    watch: Watch,
+    simulation: Simulation | None = None,
+    *,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> APIRouter:
-    """simulated: what is simulated, in a sentence, if anything is. stopping: whether the process
-    is to end, and open streams with it."""
+    """simulation: what is watched, if nothing real is. stopping: whether the process is to end, and
+    open streams with it."""
     router = APIRouter(include_in_schema=False)
     loaded, plan = assets(), watch.judging.judge.plan if watch.judging else None
     live: list[Live] = []
@@ -39,8 +33,8 @@ def page_router(
     async def index() -> HTMLResponse:
         from .document import page
 
-        text = await asyncio.to_thread(lambda: page(watch.look(), loaded, simulated))
-        return HTMLResponse(text, headers=_SAFE)
+        text = await asyncio.to_thread(lambda: page(watch.look(), loaded, simulation))
+        return HTMLResponse(text, headers=_safe(buttons=simulation is not None))
 
     @router.get("/v1/stream")
     async def stream() -> Response:
@@ -49,7 +43,10 @@ def page_router(
 
         if not live:
             made = Live(
-                lambda: parts(watch.look()), loaded.edition, stopping=stopping, wall=watch.wall
+                lambda: parts(watch.look(), simulation),
+                loaded.edition,
+                stopping=stopping,
+                wall=watch.wall,
             )
             live.append(made)
         return Stream(live[0])
@@ -74,6 +71,20 @@ def page_router(
         text = runbook_page(plan, alert) if alert else runbook_list(plan)
         if text is None:
             return PlainTextResponse("no alert of that name may fire: see /runbooks/\n", 404)
-        return HTMLResponse(text, headers=_SAFE)
+        return HTMLResponse(text, headers=_safe())
 
     return router
+
+
+def _safe(*, buttons: bool = False) -> dict[str, str]:
+    """Nothing from another host, and no script or style that stands in the markup. buttons: that
+    send forms to this sidecar."""
+    forms = "'self'" if buttons else "'none'"
+    return {
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
+        f" img-src 'self'; connect-src 'self'; base-uri 'none'; form-action {forms};"
+        " frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-store",
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2s
+from typing import Protocol
 
 from .assets import Assets
 from .headline import headline
@@ -21,6 +22,7 @@ SECTIONS = (
 )  # fmt: skip
 """In the order in which whoever was woken needs them; the names of the parts, `headline` and
 `about` apart. A part may be empty."""
+_DEMO = "demo"
 _REFRESH = 10  # seconds, where no script runs
 
 
@@ -36,8 +38,20 @@ class Part:
         return blake2s(self.html.encode(), digest_size=8).hexdigest()
 
 
-def parts(facts: Facts) -> list[Part]:
-    return [Part(name, html or Html()) for name, html in _parts(facts)]
+class Simulation(Protocol):
+    """What is watched where nothing real is. simulated: what is, in a sentence."""
+
+    @property
+    def simulated(self) -> str: ...
+
+    def panel(self) -> Html:
+        """What can be done to it, under the heading `demo-h`."""
+        ...
+
+
+def parts(facts: Facts, simulation: Simulation | None = None) -> list[Part]:
+    found = [Part(name, html or Html()) for name, html in _parts(facts)]
+    return found if simulation is None else [*found, Part(_DEMO, simulation.panel())]
 
 
 def _parts(facts: Facts) -> Iterator[tuple[str, Html | None]]:
@@ -72,14 +86,15 @@ def _about(facts: Facts) -> Html:
     return tag("ul", [tag("li", one) for one in each if one is not None])
 
 
-def page(facts: Facts, assets: Assets, simulated: str = "") -> str:
-    """The whole document. simulated: what is simulated, in a sentence, if anything is."""
+def page(facts: Facts, assets: Assets, simulation: Simulation | None = None) -> str:
+    """The whole document."""
     service = facts.judging.judge.plan.service if facts.judging else "inferslo sidecar"
-    made = {part.id: part for part in parts(facts)}
+    made = {part.id: part for part in parts(facts, simulation)}
+    sections = SECTIONS if simulation is None else (_DEMO, *SECTIONS)
     body = join(
         tag("a", "To the alerts", href="#main", class_="skip"),
-        tag("p", tag("strong", "SIMULATED"), f" {simulated}", class_="simulated", role="note")
-        if simulated else None,
+        tag("p", tag("strong", "SIMULATED"), f" {simulation.simulated}", class_="simulated",
+            role="note") if simulation else None,
         tag(
             "header",
             tag("h1", service),
@@ -88,10 +103,10 @@ def page(facts: Facts, assets: Assets, simulated: str = "") -> str:
             tag("p", tag("span", "This page is not live: no script runs.", id="link",
                          role="status"), tag("span", class_="age", id="link-age"), class_="link"),
         ),
-        tag("main", [_section(name, made.get(name)) for name in SECTIONS], id="main"),
+        tag("main", [_section(name, made.get(name)) for name in sections], id="main"),
         _footer(assets.version, judged=facts.judging is not None),
     )  # fmt: skip
-    title = f"{'SIMULATED ' if simulated else ''}{service}"
+    title = f"{'SIMULATED ' if simulation else ''}{service}"
     head = join(
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),

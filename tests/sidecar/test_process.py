@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -273,21 +272,6 @@ def test_sigterm_that_comes_while_it_starts_is_a_clean_end_too(
     announced: list[int] = []
     assert process.run(settings, lambda _, port: announced.append(port)) == 0
     assert announced != [0], "the port that it really has"
-
-
-def test_what_is_simulated_is_said_on_the_page(tmp_path: Path) -> None:
-    settings = Settings(listen="127.0.0.1:0", events=False)
-    seen: list[str] = []
-
-    def look(host: str, port: int) -> None:
-        def ask() -> None:
-            seen.append(httpx.get(f"http://{host}:{port}/", timeout=PATIENCE).text)
-            signal.raise_signal(signal.SIGTERM)
-
-        threading.Thread(target=ask).start()
-
-    assert process.run(settings, look, simulated="the engine is played") == 0
-    assert "<strong>SIMULATED</strong> the engine is played" in seen[0]
 
 
 def test_a_port_in_use_is_one_line_and_exit_code_2(start: Start, tmp_path: Path) -> None:

@@ -87,11 +87,12 @@ class Fault(BaseModel):
 
     ramp: seconds in which the numbers grow from healthy to what is written. every, lasting: the
     fault comes back, and how long it stays each time. replica: index of the only one that has it.
-    expect: the alerts that name it; one of them is enough.
+    expect: the alerts that name it; one of them is enough. The ids of our catalogue are F1 to F37;
+    D is of the demo alone.
     """
 
     model_config = _STRICT
-    id: Annotated[str, Field(pattern=r"^F[1-9][0-9]?$")]
+    id: Annotated[str, Field(pattern=r"^[FD][1-9][0-9]?$")]
     name: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
     title: str
     effects: Effects

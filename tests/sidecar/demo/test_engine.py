@@ -149,13 +149,13 @@ def test_a_long_prompt_is_taken_in_parts_and_holds_up_those_who_decode() -> None
     assert steps >= 4
 
 
-def test_an_idle_engine_that_hangs_shows_it_with_the_next_request() -> None:
+def test_an_idle_engine_that_hangs_does_not_show_it_and_serves_late_what_came() -> None:
     engine = engine_of()
     engine.effects = Effects(hang=True)
     submit(engine, 2)
     engine.advance(30)
     assert engine.counts.page["generation_tokens"] == 0
-    assert engine.state.waiting == 2
+    assert engine.state.waiting == 0  # as it last told
     engine.effects = Effects()
     engine.advance(60)
     assert len(engine.done) == 2
@@ -237,3 +237,19 @@ def test_leaked_blocks_come_back_with_a_new_process_only() -> None:
     engine.stop()
     engine.start()
     assert engine.state.kv_usage == 0
+
+
+def test_the_gauges_of_an_engine_that_hangs_stand_still() -> None:
+    engine = engine_of()
+    requests = submit(engine, 20)
+    engine.advance(0.2)
+    before = engine.state
+    engine.effects = Effects(hang=True)
+    engine.advance(10)
+    for request in requests:
+        engine.abandon(request)
+    engine.advance(20)
+    assert engine.state == before
+    engine.effects = Effects()
+    engine.advance(21)
+    assert engine.state.in_flight == 0

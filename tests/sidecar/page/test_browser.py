@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from serving import served
-from stage import Stage, small_plan
+from stage import Played, Stage, small_plan
 
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE = 30_000.0  # ms
@@ -170,7 +170,7 @@ def test_nothing_scrolls_sideways_whatever_the_names(
     tmp_path: Path, open_page: Open, viewport: Any
 ) -> None:
     stage = Stage(tmp_path, small_plan(service=HOSTILE, owner=HOSTILE), engine=HOSTILE,
-                  model=HOSTILE, simulated="all of it")  # fmt: skip
+                  model=HOSTILE, simulation=Played("all of it"))  # fmt: skip
     stage.play(130)
     stage.play(20, slow=0.6, bad=0.02, fallbacks=5)
     with playing(stage) as url:
@@ -228,7 +228,7 @@ def test_text_and_shapes_stand_out_from_what_is_behind_them(
     """WCAG 2.2 AA: 4.5 to 1 for text, 3 to 1 for what is drawn."""
     stage.play(20, slow=0.6, bad=0.1)
     stage.play(1, up=False)
-    stage.simulated = "all of it"
+    stage.simulation = Played("all of it")
     with playing(stage) as url:
         page = open_page(url, color_scheme=scheme)
         live(page)

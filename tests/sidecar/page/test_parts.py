@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from plans import RESPONSE, objective
-from stage import ANY, Stage, small_plan
+from stage import ANY, Played, Stage, small_plan
 
 from inferslo.sidecar.page.assets import assets
 from inferslo.sidecar.page.document import SECTIONS, page
@@ -289,14 +289,14 @@ def hostile(make: Make) -> Stage:
         service=HOSTILE, owner=HOSTILE, response=teams, objectives=objectives,
         dashboard_url="javascript:alert(1)", runbook_url="javascript:alert('{alert}')",
     )  # fmt: skip
-    stage = make(plan, engine=HOSTILE, model=HOSTILE, simulated=HOSTILE)
+    stage = make(plan, engine=HOSTILE, model=HOSTILE)
     stage.play(130)
     stage.play(20, slow=0.6, bad=0.2)
     return stage
 
 
 def test_hostile_names_are_text(make: Make) -> None:
-    found = elements(page(hostile(make).facts(), assets(), HOSTILE))
+    found = elements(page(hostile(make).facts(), assets(), Played(HOSTILE)))
     scripts = [attributes for tag, attributes in found.tags if tag == "script"]
     assert scripts == [{"src": "/page/page.js", "defer": None}]
     assert not [tag for tag, _ in found.tags if tag == "img"]
@@ -330,7 +330,7 @@ def test_a_runbook_of_the_user_is_linked_as_it_is(make: Make) -> None:
 
 def test_what_is_simulated_is_said_loudly(make: Make) -> None:
     stage = make(None)
-    html = page(stage.facts(), assets(), "the engine is played")
+    html = page(stage.facts(), assets(), Played("the engine is played"))
     assert "SIMULATED the engine is played" in text(html)
     assert "<title>not judged · SIMULATED inferslo sidecar</title>" in html
     assert "SIMULATED" not in page(stage.facts(), assets())

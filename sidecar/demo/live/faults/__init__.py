@@ -1,0 +1,1 @@
+"""Faults that the demo shows and the catalogue has not, in its form."""
