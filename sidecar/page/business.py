@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...exporters import names
 from ...exporters.names import Family
-from ...slo.plan import Plan, Tier, When
-from ...slo.quantities import format_duration
+from ...slo.explain import reasons
+from ...slo.plan import Plan, Tier
 from .html import Content, Html, join, row, table, tag
 from .levels import Level
 from .svg import state
@@ -26,10 +26,6 @@ _MOST = 12
 _COLUMNS = ("What", "How many", "Good", "What was not")
 _FORGETS = "context_retention"
 _BAD_SESSIONS = ("interrupted", "escalated")
-_WHEN = {
-    When.INCIDENT: "an incident", When.FAST_BURN: "a fast burn", When.SLOW_BURN: "a slow burn",
-    When.BUDGET_EXHAUSTED: "a spent budget",
-}  # fmt: skip
 
 
 def business(facts: Facts) -> Html:
@@ -121,7 +117,7 @@ def tiers(plan: Plan, judgement: Judgement) -> Html:
     firing = told(judgement.alerts)
     columns = ("Tier", "Now", "Called by")
     rows = [
-        (f"{tier.tier}, {tier.team}", _now(firing, tier), _when(tier))
+        (f"{tier.tier}, {tier.team}", _now(firing, tier), reasons(tier))
         for tier in sorted(plan.response, key=lambda tier: tier.tier)
     ]
     drawn = table("tiers-h", columns, [row(columns, each) for each in rows])
@@ -135,12 +131,3 @@ def _now(firing: Sequence[Told], tier: Tier) -> Content:
     paged = any(str(tier.tier) in alert.tiers("page") for alert in firing)
     level, word = (Level.PAGE, "paged: ") if paged else (Level.TICKET, "has tickets: ")
     return state(level, word), [(", " if n else "", link) for n, link in enumerate(links)]
-
-
-def _when(tier: Tier) -> str:
-    reasons = [word for when, word in _WHEN.items() if when in tier.when]
-    if tier.after is not None:
-        reasons.append(f"an incident of {format_duration(tier.after)}")
-    if When.REPEATED in tier.when:
-        reasons.append(f"{tier.times} incidents in {format_duration(tier.within)}")
-    return " or ".join(reasons)

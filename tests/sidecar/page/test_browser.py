@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from browsing import Open, live
+from playwright.sync_api import expect
 from serving import served
 from stage import Played, Stage, small_plan
 
-CHROMIUM = "/usr/bin/chromium"
-PATIENCE = 30_000.0  # ms
 WALL = {"width": 1920, "height": 1080}
 PHONE = {"width": 320, "height": 640}
 HOSTILE = "<img src=x onerror='window.harm=1'><script>window.harm=1</script>" + "W" * 64
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # Chromium as root, as in a container, has no sandbox of its own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -47,44 +37,6 @@ def playing(stage: Stage, port: int = 0) -> Iterator[str]:
 
     with served(stage.app(), stop, port) as url:
         yield url
-
-
-Open = Callable[..., Page]
-
-
-@pytest.fixture
-def open_page(browser: Browser) -> Iterator[Open]:
-    """Opens an address. What the browser complains of, or asks another host for, fails the test."""
-    contexts, faults = [], []
-
-    def open_page(url: str, path: str = "/", **options: Any) -> Page:
-        context = browser.new_context(**options)
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-
-        def asked(address: str) -> None:
-            if not address.startswith(url):
-                faults.append(f"asked for {address}")
-
-        page.on("request", lambda request: asked(request.url))
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda message: faults.append(message.text))
-        page.goto(url + path)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    # That the server went away is what some tests do.
-    assert [fault for fault in faults if "net::ERR" not in fault] == []
-
-
-def live(page: Page) -> None:
-    page.wait_for_selector("body[data-link=live]")
-
-
-expect.set_options(timeout=PATIENCE)
 
 
 def test_an_incident_arrives_and_clears_without_a_reload(stage: Stage, open_page: Open) -> None:
