@@ -244,7 +244,7 @@ def test_sigterm_ends_an_open_stream_of_the_page_and_is_a_clean_end(start: Start
         code, log = sidecar.stop(signal.SIGTERM)
         list(lines)  # which ends, and is whole
     assert code == 0
-    assert [line["event"] for line in log if line["level"] != "info"] == []
+    assert [line["event"] for line in log if line["level"] == "error"] == []
 
 
 def test_a_peer_that_reads_nothing_is_given_up(tmp_path: Path) -> None:
