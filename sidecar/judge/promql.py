@@ -47,6 +47,7 @@ class Engine:
     def __init__(self, samples: Samples, *, closed: bool = False) -> None:
         self._samples = samples
         self._closed = closed
+        self._within = 0.0  # seconds of the subqueries around what is read
 
     def query(self, text: str) -> Query:
         """Raises UnsupportedError, also for what is no PromQL."""
@@ -79,6 +80,7 @@ class Engine:
 
     def _instant(self, tree: parser.VectorSelector) -> Query:
         select, offset, closed = self._selector(tree), _seconds(tree.offset), self._closed
+        self._samples.remember(tree.name, self._within + offset + _LOOKBACK)
 
         def query(at: float) -> Vector:
             values = (
@@ -110,6 +112,7 @@ class Engine:
         selector, closed = tree.vector_selector, self._closed
         select, offset = self._selector(selector), _seconds(selector.offset)
         span = _seconds(tree.range)
+        self._samples.remember(selector.name, self._within + offset + span)
 
         def ranges(at: float) -> Iterator[tuple[Labels, Range]]:
             end = at - offset
@@ -119,10 +122,14 @@ class Engine:
         return ranges
 
     def _subquery(self, tree: parser.SubqueryExpr) -> Ranges:
-        inner, closed = _vector(self._read(tree.expr)), self._closed
         span, step, offset = (_seconds(time) for time in (tree.range, tree.step, tree.offset))
         if not step or tree.at is not None:
             raise UnsupportedError(f"{tree}: a subquery needs a step, and no @")
+        self._within += span + offset
+        try:
+            inner, closed = _vector(self._read(tree.expr)), self._closed
+        finally:
+            self._within -= span + offset
 
         def ranges(at: float) -> Iterator[tuple[Labels, Range]]:
             end = at - offset
