@@ -18,8 +18,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import httpx
-import sidecar as beside
 
+import sidecar as beside
 from inferslo.slo import catalogue
 
 CHAT = files(catalogue).joinpath("chat.yaml").read_text("utf-8")

@@ -50,12 +50,19 @@ class Engine:
         self._within = 0.0  # seconds of the subqueries around what is read
 
     def query(self, text: str) -> Query:
-        """Raises UnsupportedError, also for what is no PromQL."""
+        """Raises UnsupportedError, also for what is no PromQL. What is given raises FailedError."""
         try:
-            value = self._read(parser.parse(text))
+            value = _vector(self._read(parser.parse(text)))
         except (ValueError, re.error) as error:
             raise UnsupportedError(f"{text}: {error}") from None
-        return _vector(value)
+
+        def query(at: float) -> Vector:
+            try:
+                return value(at)
+            except (ArithmeticError, TypeError, ValueError) as error:  # as of infinities
+                raise FailedError(f"{text}: {error}") from None
+
+        return query
 
     def _read(self, tree: parser.Expr) -> Query | Scalar:
         match tree:
@@ -266,17 +273,26 @@ def _quantile(q: Number, inner: Query) -> Query:
 
 
 def _label_replaced(inner: Query, target: str, text: str, source: str, pattern: str) -> Query:
-    regex, template = re.compile(pattern, re.DOTALL), re.sub(r"\$(\w+)", r"\\g<\1>", text)
+    regex = re.compile(pattern, re.DOTALL)
 
     def replaced(labels: Labels) -> Labels:
         named = dict(labels)
         found = regex.fullmatch(named.get(source, ""))
         if found is None:
             return labels
-        named[target] = found.expand(template)
+        named[target] = _GROUP.sub(lambda group: _group(found, group[1] or group[2]), text)
         return frozenset((k, v) for k, v in named.items() if v)
 
     return lambda at: {replaced(labels): value for labels, value in inner(at).items()}
+
+
+_GROUP = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+def _group(found: re.Match[str], name: str) -> str:
+    """Nothing where there is no such group, as in Go."""
+    number = int(name) if name.isdigit() else found.re.groupindex.get(name, -1)
+    return found[number] or "" if 0 <= number <= found.re.groups else ""
 
 
 # --- grouping and matching -----------------------------------------------------------------------
@@ -309,11 +325,15 @@ def _key(modifier: parser.BinModifier | None) -> Key:
     return _only(matching.labels) if on else _all_but(matching.labels)
 
 
+def _numbers(values: Iterable[float]) -> Iterator[float]:
+    return (value for value in values if not math.isnan(value))
+
+
 _AGGREGATES: Mapping[str, Callable[[list[float]], float]] = MappingProxyType(
     {
         "sum": math.fsum,
-        "max": max,
-        "min": min,
+        "max": lambda values: max(_numbers(values), default=math.nan),
+        "min": lambda values: min(_numbers(values), default=math.nan),
         "avg": lambda values: math.fsum(values) / len(values),
         "count": lambda values: float(len(values)),
         "group": lambda _: 1.0,
@@ -462,5 +482,9 @@ def _joined(labels: Labels, more: Labels) -> Labels:
     return frozenset({**dict(labels), **dict(more)}.items())
 
 
-class ManyMatchesError(InfersloError):
-    """Series that one operator cannot tell apart: the evaluation gives nothing, as Prometheus's."""
+class FailedError(InfersloError):
+    """An evaluation that fails: it gives nothing, as Prometheus's."""
+
+
+class ManyMatchesError(FailedError):
+    """Series that one operator cannot tell apart."""
