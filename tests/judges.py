@@ -1,4 +1,4 @@
-"""A judge over pages made by hand: an engine's requests, or the turns of an application's tenants."""
+"""A judge over pages made by hand: an engine's requests, or the turns of tenants."""
 
 from __future__ import annotations
 
