@@ -179,10 +179,10 @@ def footprint(engines: tuple[str, str], scratch: Path, minutes: float) -> list[R
     beside = scratch / "gpu-less"
     beside.mkdir()
     with _with_gpu(scratch, engines)[0] as with_gpu, sidecar(beside, *engines, poll="2s") as plain:
-        began, cpu = time.monotonic(), _cpu_seconds(plain.pid)
+        began, cpu = time.monotonic(), cpu_seconds(plain.pid)
         _scrape_now_and_then((with_gpu, plain), began + 60 * minutes)
-        share = 100 * (_cpu_seconds(plain.pid) - cpu) / (time.monotonic() - began)
-        memory, memory_with_gpu = _rss(plain.pid), _rss(with_gpu.pid)
+        share = 100 * (cpu_seconds(plain.pid) - cpu) / (time.monotonic() - began)
+        memory, memory_with_gpu = rss(plain.pid), rss(with_gpu.pid)
     after = f"{minutes:g} min, 2 engines, poll 2 s, scrape 15 s"
     return [
         Row("RSS of fastapi, uvicorn, pynvml alone", bare, "MB"),
@@ -212,7 +212,7 @@ def _rss_of_imports(modules: str) -> float:
     return _vm_rss(ran.stdout)
 
 
-def _rss(pid: int) -> float:
+def rss(pid: int) -> float:
     return _vm_rss(Path(f"/proc/{pid}/status").read_text())
 
 
@@ -223,7 +223,7 @@ def _vm_rss(status: str) -> float:
     return int(found[1]) * 1024 / 1e6
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -21,6 +21,7 @@ _WORDS = {
     "ok": "ok", "no_traffic": "no traffic", "no_data": "no data", "signal_missing": "no signal",
 }  # fmt: skip
 _BAR = 10
+_LEAST_NAME = 8
 _CLEAR = "\x1b[H\x1b[J"
 
 
@@ -40,19 +41,22 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
     """Raises SourceError, SettingsError."""
     target, fetcher = reach(url, "--sidecar", token_file, ca_file)
 
-    def document(path: str) -> Any:
+    def document(path: str, key: str) -> Any:
         body = fetcher.get(f"{target.url}{path}").body
         try:
-            return json.loads(body)
+            found = json.loads(body)
         except ValueError:
+            found = None
+        if not isinstance(found, dict) or key not in found:
             raise SourceError(
-                ErrorKind.NOT_METRICS, f"{target.url}{path} is no sidecar's: it gives no JSON"
-            ) from None
+                ErrorKind.NOT_METRICS, f"{target.url} is no sidecar: {path} is not as one gives it"
+            )
+        return found
 
     try:
-        status = document("/v1/status")
+        status = document("/v1/status", "sources")
         try:
-            slo = document("/v1/slo")
+            slo = document("/v1/slo", "objectives")
         except SourceError as error:
             if error.kind is not ErrorKind.STATUS:
                 raise
@@ -63,8 +67,8 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
 
 
 def is_calm(standing: Standing) -> bool:
-    """Nobody is called: no alert fires."""
-    return not (standing.slo and standing.slo["alerts"])
+    """Nobody is called, and that is known."""
+    return not (standing.slo and (standing.slo["alerts"] or standing.slo["fault"]))
 
 
 def follow(url: str, token_file: str | None, ca_file: str | None, every: float) -> int:
@@ -159,11 +163,15 @@ def _sources(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    width = shutil.get_terminal_size().columns
+    """On a terminal names give way, so that a row is a line where that can be."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns - sum(widths[1:]) - len("  ") * (len(widths) - 1)
+        widths[0] = min(widths[0], max(_LEAST_NAME, room))
     for row in rows:
-        cells = (cell.ljust(wide) for cell, wide in zip(row, widths, strict=True))
-        line = "  ".join(cells).rstrip()[: max(width, 80)]
+        name = row[0] if len(row[0]) <= widths[0] else f"{row[0][: widths[0] - 1]}…"
+        cells = (cell.ljust(wide) for cell, wide in zip((name, *row[1:]), widths, strict=True))
+        line = "  ".join(cells).rstrip()
         yield _red(line) if "INCIDENT" in row else line
 
 

@@ -29,7 +29,7 @@ def status(
       inferslo status --json
 
     \b
-    Exit codes: 0 nobody is called, 1 somebody is, or the sidecar cannot be read.
+    Exit codes: 0 nobody is called, 1 somebody is, or that cannot be known.
     """
     from .standing import asked, is_calm, show
 

@@ -23,7 +23,7 @@ def judge_router(judging: Judging, *, simulated: bool = False) -> APIRouter:
         """How each objective stands, and which alerts fire."""
         return {**document(judging), "simulated": simulated}
 
-    @router.get("/readyz")
+    @router.api_route("/readyz", methods=["GET", "HEAD"])
     async def ready(slo: str | None = Query(default=None)) -> PlainTextResponse:
         """Of this process; with ?slo=NAME 503 while that objective pages, ?slo=all while any does.
         What cannot be judged is ready: nobody is kept out because nothing is known."""

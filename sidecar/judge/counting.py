@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -33,11 +34,15 @@ class Counting:
     texts: tuple[str, ...]
 
     def count(self, samples: Samples, at: float) -> list[Row]:
-        """The rows of this evaluation; the samples then have the recorded pair, too."""
+        """The rows of this evaluation; the samples then have the recorded pair, too.
+
+        Raises FailedError. What is no number, as a query of the user's own may give, is no count.
+        """
         counted: dict[tuple[str, GroupLabels, str], float] = {}
         for rule, query in self.base:
             component = rule.labels.get("component", "")
-            for labels, value in query(at).items():
+            numbers = ((k, v) for k, v in query(at).items() if math.isfinite(v))
+            for labels, value in numbers:
                 counted[rule.record, group_of(labels), component] = value
         samples.append((self.objective.name, BAD.name), at, self._recorded(counted))
         occurrences = self.objective.budgeting is Budgeting.OCCURRENCES

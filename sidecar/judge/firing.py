@@ -16,7 +16,7 @@ from ...slo.plan import Objective, Plan, Tier, When
 from ..log import fields
 from .counting import Counting, group_of
 from .history import GroupLabels
-from .promql import Engine, ManyMatchesError, Query
+from .promql import Engine, FailedError, Query
 from .samples import Labels, Samples, Vector
 from .verdict import Verdict
 
@@ -58,6 +58,7 @@ class Alarms:
         self._watchdog = watchdog(plan)
         self._all_down = engine.query(causes.all_down(plan))
         self._active: dict[tuple[str, Labels], float] = {}
+        self._failing: set[str] = set()
         self.texts = [rule.expr for rule in rules]
 
     def record(self, at: float) -> None:
@@ -65,7 +66,7 @@ class Alarms:
         for rule, query in self._recordings:
             vector = {
                 frozenset({**dict(labels), **rule.labels}.items()): value
-                for labels, value in _answer(query, at, rule.record).items()
+                for labels, value in self._answer(query, at, rule.record).items()
             }
             recorded = ((rule.record, labels, value) for labels, value in vector.items())
             self._samples.append(("causes", rule.record), at, recorded)
@@ -86,9 +87,23 @@ class Alarms:
         self._active = kept
         return firing
 
+    def _answer(self, query: Query, at: float, rule: str) -> Vector:
+        """Nothing where Prometheus's evaluation would fail."""
+        try:
+            answer = query(at)
+        except FailedError as error:
+            if rule not in self._failing:
+                _log.warning(
+                    "a rule cannot be evaluated", extra=fields(rule=rule, error=str(error))
+                )
+            self._failing.add(rule)
+            return {}
+        self._failing.discard(rule)
+        return answer
+
     def _caused(self, at: float) -> Iterator[tuple[Alert, Labels, float]]:
         for alert, query in self._causes:
-            for labels, value in _answer(query, at, alert.alert).items():
+            for labels, value in self._answer(query, at, alert.alert).items():
                 yield alert, frozenset({**dict(labels), **alert.labels}.items()), value
 
     def _of_objectives(
@@ -164,12 +179,3 @@ def _calls(tier: Tier, verdict: Verdict, fast: set[GroupLabels] | None, plan: Pl
         return verdict.group in fast
     fastest = Conditions(plan, verdict.objective).fastest()
     return fastest is not None and bool(verdict.burns[fastest.name])
-
-
-def _answer(query: Query, at: float, what: str) -> Vector:
-    """Nothing where Prometheus's evaluation would fail."""
-    try:
-        return query(at)
-    except ManyMatchesError as error:
-        _log.warning("a rule cannot be evaluated", extra=fields(rule=what, error=str(error)))
-        return {}

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from ...exporters import names
 from ...exporters.names import Family
 from ...exporters.reading import Point
-from ...slo.plan import Plan, Severity
+from ...slo.plan import Plan, Severity, Tier
 from .judge import Judgement
 from .verdict import Verdict
+
+_ESCAPED = {ord("\\"): "\\\\", ord(","): "\\,"}
 
 
 def points(plan: Plan, judgement: Judgement) -> Iterator[Point]:
@@ -18,10 +20,16 @@ def points(plan: Plan, judgement: Judgement) -> Iterator[Point]:
     for verdict in judgement.verdicts:
         yield from _of_verdict(plan, verdict)
     firing = Counter((one.labels["tier"], one.labels["severity"]) for one in judgement.alerts)
-    for tier in plan.response:
+    for tier in sorted({str(tier.tier) for tier in _tiers(plan)}):
         for severity in Severity:
-            labels = (plan.service, str(tier.tier), str(severity))
-            yield Point(names.SLO_ALERTS, labels, float(firing[str(tier.tier), str(severity)]))
+            labels = (plan.service, tier, str(severity))
+            yield Point(names.SLO_ALERTS, labels, float(firing[tier, str(severity)]))
+
+
+def _tiers(plan: Plan) -> Iterator[Tier]:
+    yield from plan.response
+    for objective in plan.objectives:
+        yield from objective.response
 
 
 def _of_verdict(plan: Plan, verdict: Verdict) -> Iterator[Point]:
@@ -42,5 +50,5 @@ def _of_verdict(plan: Plan, verdict: Verdict) -> Iterator[Point]:
 
 
 def group_text(verdict: Verdict) -> str:
-    """tenant=acme,region=eu; empty where the objective is not split."""
-    return ",".join(f"{label}={value}" for label, value in verdict.group)
+    """tenant=acme,region=eu; empty where the objective is not split. Of two groups never alike."""
+    return ",".join(f"{label}={value.translate(_ESCAPED)}" for label, value in verdict.group)

@@ -22,9 +22,9 @@ from ...slo.plan import Objective, Plan, Selection, Severity
 from ..log import fields
 from .counting import Counting, counting
 from .firing import Alarms, Firing
-from .history import GroupLabels, History, Key
+from .history import GroupLabels, History, Key, Row
 from .page import samples_of
-from .promql import Engine, UnsupportedError
+from .promql import Engine, FailedError, UnsupportedError
 from .samples import Samples
 from .verdict import Spent, Verdict, Verdicts, paging
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How all stands at a time. unjudged: objectives that cannot be judged here, and why."""
+    """How all stands at a time. unjudged: objectives that cannot be counted here, and why."""
 
     at: float
     verdicts: Sequence[Verdict] = ()
@@ -90,6 +90,7 @@ class Judge:
         self._thinned = -math.inf
         self._slow: dict[Key, _Slow] = {}
         self._unjudged: dict[str, str] = {}
+        self._failing: dict[str, str] = {}
         self._countings: list[Counting] = []
         engine = Engine(self._samples, closed=self._closed)
         for objective in self.plan.objectives:
@@ -117,10 +118,11 @@ class Judge:
             self._thinned = at
             self._history.thin(at)
         firing = self._alarms.firing(found, at)
-        return Judgement(at, [v for _, each in found for v in each], firing, self._unjudged)
+        verdicts = [verdict for _, each in found for verdict in each]
+        return Judgement(at, verdicts, firing, {**self._unjudged, **self._failing})
 
     def _judged(self, one: Counting, at: float) -> list[Verdict]:
-        rows, objective = one.count(self._samples, at), one.objective
+        rows, objective = self._rows(one, at), one.objective
         self._history.count(rows[:_MOST_GROUPS], at)
         groups = self._history.groups(objective.name) or [()]
         pages = {g: self._verdicts.burns(objective, g, at, Severity.PAGE) for g in groups}
@@ -138,6 +140,18 @@ class Judge:
             self._verdict(objective, group, at, states, pages[group], incidents.get(group))
             for group in groups
         ]
+
+    def _rows(self, one: Counting, at: float) -> list[Row]:
+        name = one.objective.name
+        try:
+            rows = one.count(self._samples, at)
+        except FailedError as error:  # a query of the user's own
+            if name not in self._failing:
+                _log.warning("cannot count", extra=fields(slo=name, error=str(error)))
+            self._failing[name] = str(error)
+            return []
+        self._failing.pop(name, None)
+        return rows
 
     def _verdict(
         self, objective: Objective, group: GroupLabels, at: float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from ...exporters.reading import Point
 from ..log import fields
@@ -81,7 +81,10 @@ class Judging:
             self.messenger.hear(judgement)
 
     def _run(self, collect: Callable[[], Iterable[Point]]) -> None:
+        def points() -> Iterator[Point]:  # what fails in it fails in the step
+            yield from collect()
+
         while not self._stop.wait(self.interval - self._wall() % self.interval):
             at = round(self._wall() / self.interval) * self.interval
             if self.latest is None or at != self.latest.at:
-                self.step(collect(), at)
+                self.step(points(), at)

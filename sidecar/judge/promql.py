@@ -47,14 +47,22 @@ class Engine:
     def __init__(self, samples: Samples, *, closed: bool = False) -> None:
         self._samples = samples
         self._closed = closed
+        self._within = 0.0  # seconds of the subqueries around what is read
 
     def query(self, text: str) -> Query:
-        """Raises UnsupportedError, also for what is no PromQL."""
+        """Raises UnsupportedError, also for what is no PromQL. What is given raises FailedError."""
         try:
-            value = self._read(parser.parse(text))
+            value = _vector(self._read(parser.parse(text)))
         except (ValueError, re.error) as error:
             raise UnsupportedError(f"{text}: {error}") from None
-        return _vector(value)
+
+        def query(at: float) -> Vector:
+            try:
+                return value(at)
+            except (ArithmeticError, TypeError, ValueError) as error:  # as of infinities
+                raise FailedError(f"{text}: {error}") from None
+
+        return query
 
     def _read(self, tree: parser.Expr) -> Query | Scalar:
         match tree:
@@ -79,6 +87,7 @@ class Engine:
 
     def _instant(self, tree: parser.VectorSelector) -> Query:
         select, offset, closed = self._selector(tree), _seconds(tree.offset), self._closed
+        self._samples.remember(tree.name, self._within + offset + _LOOKBACK)
 
         def query(at: float) -> Vector:
             values = (
@@ -110,6 +119,7 @@ class Engine:
         selector, closed = tree.vector_selector, self._closed
         select, offset = self._selector(selector), _seconds(selector.offset)
         span = _seconds(tree.range)
+        self._samples.remember(selector.name, self._within + offset + span)
 
         def ranges(at: float) -> Iterator[tuple[Labels, Range]]:
             end = at - offset
@@ -119,10 +129,14 @@ class Engine:
         return ranges
 
     def _subquery(self, tree: parser.SubqueryExpr) -> Ranges:
-        inner, closed = _vector(self._read(tree.expr)), self._closed
         span, step, offset = (_seconds(time) for time in (tree.range, tree.step, tree.offset))
         if not step or tree.at is not None:
             raise UnsupportedError(f"{tree}: a subquery needs a step, and no @")
+        self._within += span + offset
+        try:
+            inner, closed = _vector(self._read(tree.expr)), self._closed
+        finally:
+            self._within -= span + offset
 
         def ranges(at: float) -> Iterator[tuple[Labels, Range]]:
             end = at - offset
@@ -259,17 +273,26 @@ def _quantile(q: Number, inner: Query) -> Query:
 
 
 def _label_replaced(inner: Query, target: str, text: str, source: str, pattern: str) -> Query:
-    regex, template = re.compile(pattern, re.DOTALL), re.sub(r"\$(\w+)", r"\\g<\1>", text)
+    regex = re.compile(pattern, re.DOTALL)
 
     def replaced(labels: Labels) -> Labels:
         named = dict(labels)
         found = regex.fullmatch(named.get(source, ""))
         if found is None:
             return labels
-        named[target] = found.expand(template)
+        named[target] = _GROUP.sub(lambda group: _group(found, group[1] or group[2]), text)
         return frozenset((k, v) for k, v in named.items() if v)
 
     return lambda at: {replaced(labels): value for labels, value in inner(at).items()}
+
+
+_GROUP = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+def _group(found: re.Match[str], name: str) -> str:
+    """Nothing where there is no such group, as in Go."""
+    number = int(name) if name.isdigit() else found.re.groupindex.get(name, -1)
+    return found[number] or "" if 0 <= number <= found.re.groups else ""
 
 
 # --- grouping and matching -----------------------------------------------------------------------
@@ -302,11 +325,15 @@ def _key(modifier: parser.BinModifier | None) -> Key:
     return _only(matching.labels) if on else _all_but(matching.labels)
 
 
+def _numbers(values: Iterable[float]) -> Iterator[float]:
+    return (value for value in values if not math.isnan(value))
+
+
 _AGGREGATES: Mapping[str, Callable[[list[float]], float]] = MappingProxyType(
     {
         "sum": math.fsum,
-        "max": max,
-        "min": min,
+        "max": lambda values: max(_numbers(values), default=math.nan),
+        "min": lambda values: min(_numbers(values), default=math.nan),
         "avg": lambda values: math.fsum(values) / len(values),
         "count": lambda values: float(len(values)),
         "group": lambda _: 1.0,
@@ -455,5 +482,9 @@ def _joined(labels: Labels, more: Labels) -> Labels:
     return frozenset({**dict(labels), **dict(more)}.items())
 
 
-class ManyMatchesError(InfersloError):
-    """Series that one operator cannot tell apart: the evaluation gives nothing, as Prometheus's."""
+class FailedError(InfersloError):
+    """An evaluation that fails: it gives nothing, as Prometheus's."""
+
+
+class ManyMatchesError(FailedError):
+    """Series that one operator cannot tell apart."""

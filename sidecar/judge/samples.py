@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ Labels = frozenset[tuple[str, str]]
 Vector = dict[Labels, float]
 # Written where a series was not there any more, as Prometheus does: what comes before is not now.
 STALE = math.nan
-_KEEP_MORE = 1.25  # forgotten in pieces, not one by one
+_FORGET_EVERY = 60  # seconds
 
 
 class Matcher(NamedTuple):
@@ -75,20 +75,26 @@ class Series:
         return [(time, value) for time, value in pairs if not math.isnan(value)]
 
     def forget(self, before: float) -> None:
-        first = bisect_right(self.at, before)
+        first = bisect_left(self.at, before)
         del self.at[:first]
         del self.values[:first]
 
 
 class Samples:
-    """Series by name. keep: seconds that are remembered, at least."""
+    """Series by name; of those that nobody asks for nothing is held. most: seconds that are
+    remembered of any, at most."""
 
-    def __init__(self, keep: float) -> None:
-        self._keep = keep
+    def __init__(self, most: float) -> None:
+        self._most = most
+        self._keep: dict[str, float] = {}
         self._series: dict[str, dict[Labels, Series]] = {}
         self._there: dict[object, set[tuple[str, Labels]]] = {}
         self._forgot = -math.inf
         self.version = 0  # other once there are other series
+
+    def remember(self, name: str, seconds: float) -> None:
+        """Somebody asks for it, so far back."""
+        self._keep[name] = min(max(seconds, self._keep.get(name, 0)), self._most)
 
     def append(
         self, whose: object, at: float, samples: Iterable[tuple[str, Labels, float]]
@@ -99,12 +105,14 @@ class Samples:
         """
         there = set()
         for name, labels, value in samples:
+            if name not in self._keep:
+                continue
             self._of(name, labels).append(at, value)
             there.add((name, labels))
         for name, labels in self._there.get(whose, set()) - there:
             self._of(name, labels).append(at, STALE)
         self._there[whose] = there
-        if at - self._forgot > self._keep * (_KEEP_MORE - 1):
+        if at - self._forgot >= _FORGET_EVERY:
             self._forget(at)
 
     def select(self, name: str, matchers: Iterable[Matcher]) -> list[Series]:
@@ -124,9 +132,10 @@ class Samples:
 
     def _forget(self, at: float) -> None:
         self._forgot = at
-        for named in self._series.values():
+        for name, named in self._series.items():
+            before = at - self._keep[name]
             for labels, series in list(named.items()):
-                series.forget(at - self._keep)
+                series.forget(before)
                 if not series.at:
                     del named[labels]
                     self.version += 1

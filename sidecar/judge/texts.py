@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from types import MappingProxyType
 
 from .firing import Firing
@@ -37,15 +38,32 @@ def fill(text: str, value: float, labels: Mapping[str, str]) -> str:
             return found["text"]
         return _FORMS[found["form"] or ""](value)
 
-    chosen = _IF.sub(
-        lambda found: found["then"] if value >= float(found["least"]) else found["other"], text
+    chosen = _IF.sub(  # `ge` is "not less": true of NaN
+        lambda found: found["other"] if value < float(found["least"]) else found["then"], text
     )
     return _TERM.sub(term, chosen)
 
 
+def _written(value: float) -> str:
+    """As Go does: the fewest digits that read back the same."""
+    if not math.isfinite(value):
+        return _short(value)
+    digits = Decimal(repr(value)).normalize()
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return f"{digits:f}"
+    mantissa, _, exponent = f"{digits:e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03}"
+
+
+def _short(value: float) -> str:
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return "NaN" if math.isnan(value) else f"{value:.4g}"
+
+
 def _humanize(value: float) -> str:
     if value == 0 or not math.isfinite(value):
-        return f"{value:.4g}"
+        return _short(value)
     prefix = ""
     if abs(value) >= 1:
         for larger in "kMGTPEZY":
@@ -62,7 +80,7 @@ def _humanize(value: float) -> str:
 
 def _duration(value: float) -> str:
     if not math.isfinite(value):
-        return f"{value:.4g}"
+        return _short(value)
     if abs(value) < 60:
         return f"{value:.4g}s" if abs(value) >= 1 or value == 0 else f"{_humanize(value)}s"
     minutes, seconds = divmod(int(abs(value)), 60)
@@ -75,9 +93,9 @@ def _duration(value: float) -> str:
 
 _FORMS: Mapping[str, Callable[[float], str]] = MappingProxyType(
     {
-        "": lambda value: f"{value:.17g}" if value % 1 else f"{value:g}",
+        "": _written,
         "humanize": _humanize,
         "humanizeDuration": _duration,
-        "humanizePercentage": lambda value: f"{value * 100:.4g}%",
+        "humanizePercentage": lambda value: f"{_short(value * 100)}%",
     }
 )

@@ -57,7 +57,7 @@ def default_state(name: str) -> Path:
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     except RuntimeError:  # a user without a home, as some clusters make
-        return _STATE_OF_A_SERVICE / "events.db"
+        return _STATE_OF_A_SERVICE / name
     return state / "inferslo" / name
 
 

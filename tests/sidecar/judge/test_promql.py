@@ -156,8 +156,9 @@ def url(
 
 @pytest.fixture(scope="module")
 def engine(data: dict[tuple[str, Labels], list[tuple[int, float]]]) -> Engine:
-    held = Samples(keep=math.inf)
+    held = Samples(most=math.inf)
     for (name, labels), values in data.items():
+        held.remember(name, math.inf)
         for at, value in values:
             held.append((name, labels), at, [(name, labels, value)])
     return Engine(held, closed=True)
