@@ -31,13 +31,14 @@ no engine found on 127.0.0.1, ports {ports}
   Start one:            vllm serve MODEL --port 8000
   Or say where it is:   inferslo up --engine http://HOST:PORT
                         (make up ARGS="--engine http://HOST:PORT")
+  Or play with one:     inferslo up --demo (it is simulated)
   Or read one page:     inferslo read http://HOST:PORT --explain"""
 
 _NEXT = """\
-Serving at {base}; stop with Ctrl-C. Try:
+Serving at {base}, which a browser shows; stop with Ctrl-C. Try:
   curl {base}/metrics
   curl {base}/v1/status
-  curl {base}/v1/slo"""
+  inferslo status --sidecar {base}"""
 
 
 _NEXT_DEMO = """\

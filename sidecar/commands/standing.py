@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ _WORDS = {
     "ok": "ok", "no_traffic": "no traffic", "no_data": "no data", "signal_missing": "no signal",
 }  # fmt: skip
 _BAR = 10
+_OF_TIER = ("tier", "team", "severity", "urgency")
 _LEAST_NAME = 8
 _CLEAR = "\x1b[H\x1b[J"
 
@@ -93,12 +94,12 @@ def _lines(standing: Standing) -> Iterator[str]:
     if slo is None:
         yield f"{standing.url}: no SLO file is judged; start the sidecar with --slo FILE"
     else:
-        yield from _judged(slo)
+        yield from _judged(slo, standing.url)
     yield ""
     yield from _sources(standing.status)
 
 
-def _judged(slo: Mapping[str, Any]) -> Iterator[str]:
+def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
     at = slo["judged_at"]
     age = "not yet judged" if at is None else f"judged {max(0.0, time.time() - at):.0f} s ago"
     yield f"{_bold(printable(slo['service']))}  {age}"
@@ -114,8 +115,8 @@ def _judged(slo: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     if not slo["alerts"]:
         yield "nobody is called"
-    for alert in sorted(slo["alerts"], key=lambda alert: alert["labels"]["tier"]):
-        yield from _alert(alert)
+    for number, told in enumerate(_told(slo["alerts"])):
+        yield from _alert(told, url, full=not number)
 
 
 def _row(objective: Mapping[str, Any]) -> tuple[str, ...]:
@@ -145,13 +146,29 @@ def _bar(share: float | None) -> str:
     return "#" * full + "." * (_BAR - full)
 
 
-def _alert(alert: Mapping[str, Any]) -> Iterator[str]:
-    labels, texts = alert["labels"], alert["annotations"]
-    head = f"tier {labels['tier']} ({labels['team']}), {labels['severity']}: {texts['summary']}"
-    yield _red(printable(head)) if labels["severity"] == "page" else printable(head)
-    yield f"  {printable(texts['impact'])}"
-    yield from (f"  {printable(action)}" for action in texts["actions"].splitlines())
-    yield f"  {printable(texts['runbook_url'])}"
+def _told(alerts: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Those of all tiers that are told of the same thing; pages first, then what is the oldest."""
+    groups: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
+    for alert in sorted(alerts, key=lambda alert: (alert["labels"]["tier"], alert["since"])):
+        about = {k: v for k, v in alert["labels"].items() if k not in _OF_TIER}
+        groups.setdefault((alert["alert"], *sorted(about.items())), []).append(alert)
+    return sorted(groups.values(), key=lambda told: (not _is_page(told), told[0]["since"]))
+
+
+def _is_page(told: Iterable[Mapping[str, Any]]) -> bool:
+    return any(alert["labels"]["severity"] == "page" for alert in told)
+
+
+def _alert(told: Sequence[Mapping[str, Any]], url: str, *, full: bool) -> Iterator[str]:
+    """full: with what to do, which one alert is enough for: a screen is no longer."""
+    labels, texts, runbook = told[0]["labels"], told[0]["annotations"], told[0]["runbook"]
+    teams = dict.fromkeys(f"tier {a['labels']['tier']} {a['labels']['team']}" for a in told)
+    head = printable(f"{' and '.join(teams)}, {labels['severity']}: {texts['summary']}")
+    yield _red(head) if _is_page(told) else head
+    if full:
+        yield f"  {printable(texts['impact'])}"
+        yield from (f"  {printable(action)}" for action in texts["actions"].splitlines())
+    yield f"  {printable(url + runbook if runbook.startswith('/') else runbook)}"
 
 
 def _sources(status: Mapping[str, Any]) -> Iterator[str]:

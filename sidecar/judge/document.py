@@ -9,7 +9,7 @@ from ...slo.plan import Objective
 from .firing import Firing
 from .gauges import group_text
 from .loop import Judging
-from .texts import filled
+from .texts import filled, runbook
 from .verdict import Verdict
 
 
@@ -77,6 +77,7 @@ def _alert(firing: Firing) -> dict[str, Any]:
         "alert": firing.alert.alert,
         "labels": dict(firing.labels),
         "annotations": filled(firing),
+        "runbook": runbook(firing),
         "since": firing.since,
         "value": firing.value,
     }

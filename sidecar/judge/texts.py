@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
+from urllib.parse import quote
 
+from ...slo.plan import NO_RUNBOOKS
 from .firing import Firing
 
 _IF = re.compile(
@@ -28,6 +30,13 @@ def filled(firing: Firing) -> dict[str, str]:
     """The annotations of an alert that fires."""
     annotations = firing.alert.annotations.items()
     return {name: fill(text, firing.value, firing.labels) for name, text in annotations}
+
+
+def runbook(firing: Firing) -> str:
+    """Where the SLO file says; the sidecar's own page, a path, where it says nothing."""
+    name = firing.alert.alert
+    url = filled(firing).get("runbook_url", "")
+    return f"/runbooks/{quote(name)}" if url in ("", NO_RUNBOOKS.replace("{alert}", name)) else url
 
 
 def fill(text: str, value: float, labels: Mapping[str, str]) -> str:

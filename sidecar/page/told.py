@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from .html import Html, join, tag
 from .levels import Level, of_severity
@@ -116,8 +116,10 @@ def _tier(one: Firing, now: float) -> Html:
 
 
 def _links(alert: Told) -> list[Html]:
+    from ..judge.texts import runbook
+
     links = [
-        _link(runbook(alert.texts.get("runbook_url", ""), alert.name), "Runbook", alert),
+        _link(runbook(alert.firing[0]), "Runbook", alert),
         _link(alert.texts.get("dashboard_url", ""), "Dashboard", alert),
     ]
     return [link for link in links if link is not None]
@@ -129,14 +131,6 @@ def _link(url: str, word: str, alert: Told) -> Html | None:
         return None
     name = f"{word}: {alert.name}"
     return tag("a", name, href=url, id=f"{alert.id}-{word}", rel="noreferrer")
-
-
-def runbook(url: str, alert: str) -> str:
-    """Where the SLO file says; the sidecar's own page where it says nothing."""
-    from ...slo.plan import NO_RUNBOOKS
-
-    nowhere = NO_RUNBOOKS.replace("{alert}", alert)
-    return f"/runbooks/{quote(alert)}" if url in ("", nowhere) else url
 
 
 def _lines(text: str | None) -> list[str]:
