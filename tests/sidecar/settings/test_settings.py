@@ -505,8 +505,8 @@ def test_an_empty_file_sets_nothing() -> None:
                 "- url: http://y"
             ),
             (
-                "alertmanager (c.yaml:2:1): its peers take one token and one authority: write the same"
-                " of all"
+                "alertmanager (c.yaml:2:1): its peers take one token and one authority: write the"
+                " same of all"
             ),
         ),
         (
