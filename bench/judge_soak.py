@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,8 +20,14 @@ from pathlib import Path
 
 import httpx
 
-import sidecar as beside
 from inferslo.slo import catalogue
+
+ROOT = Path(__file__).parents[1]
+sys.path += [str(ROOT / "tests"), str(ROOT / "bench")]
+
+from e2e.processes import Server  # noqa: E402
+from e2e.sidecar import read, sidecar  # noqa: E402
+from stand_in import cpu_seconds, engines, rss  # noqa: E402
 
 CHAT = files(catalogue).joinpath("chat.yaml").read_text("utf-8")
 EVALUATION = "\nevaluation: {{scrape_interval: {0}s, interval: {0}s, base: {1}s}}\n"
@@ -28,28 +35,28 @@ SLOPE_OF = 10  # minutes, the last ones
 
 
 @contextmanager
-def running(engine: str, folder: Path, interval: int | None) -> Iterator[beside.Server]:
+def running(engine: str, folder: Path, interval: int | None) -> Iterator[Server]:
     """interval: of the judge; None is a sidecar without one."""
     flags = ["--gpu", "off"]
     if interval is not None:
         (folder / "slo.yaml").write_text(CHAT + EVALUATION.format(interval, max(60, 4 * interval)))
         flags += ["--slo", str(folder / "slo.yaml"), "--slo-history", str(folder / "slo.db")]
-    with beside.sidecar(folder, engine, flags=flags, poll="1s") as server:
+    with sidecar(folder, engine, flags=flags, poll="1s") as server:
         yield server
 
 
-def measured(server: beside.Server, folder: Path, minutes: int) -> Iterator[tuple[float, ...]]:
+def measured(server: Server, folder: Path, minutes: int) -> Iterator[tuple[float, ...]]:
     """Of each minute: MB of memory, seconds of CPU, kB of history."""
-    before = beside.cpu_seconds(server.pid)
+    before = cpu_seconds(server.pid)
     ends = time.monotonic()
     for _ in range(minutes):
         ends += 60
         while (left := ends - time.monotonic()) > 0:
             time.sleep(min(15, left))
-            beside.read(server.url)
-        cpu = beside.cpu_seconds(server.pid)
+            read(server.url)
+        cpu = cpu_seconds(server.pid)
         size = sum(file.stat().st_size for file in folder.glob("slo.db*")) / 1e3
-        yield beside.rss(server.pid), cpu - before, size
+        yield rss(server.pid), cpu - before, size
         before = cpu
 
 
@@ -62,16 +69,16 @@ def main() -> None:
     interval = None if given.no_slo else given.interval
     with (
         tempfile.TemporaryDirectory() as scratch,
-        beside.engines() as url,
+        engines() as url,
         running(f"a={url}/a/metrics", Path(scratch), interval) as server,
     ):
         print("minute  RSS MB  CPU s  history kB", flush=True)
         memory: list[float] = []
-        for minute, (rss, cpu, size) in enumerate(
+        for minute, (held, cpu, size) in enumerate(
             measured(server, Path(scratch), given.minutes), 1
         ):
-            print(f"{minute:6}  {rss:6.1f}  {cpu:5.2f}  {size:10.0f}", flush=True)
-            memory.append(rss)
+            print(f"{minute:6}  {held:6.1f}  {cpu:5.2f}  {size:10.0f}", flush=True)
+            memory.append(held)
         if interval is not None:
             said = httpx.get(f"{server.url}/v1/slo").json()
             print(f"objectives: {len(said['objectives'])}; fault: {said['fault']}")

@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -36,15 +30,13 @@ from inferslo.sidecar.board import Board
 from inferslo.sidecar.publisher import Publisher
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tests"))  # real servers are started there as here
+sys.path += [str(ROOT / "tests"), str(ROOT / "bench")]  # real servers are started there as here
 
 from e2e.processes import Server  # noqa: E402
 from e2e.sidecar import read, sidecar  # noqa: E402
 from fakenvml import FakeNvml, compile_fake  # noqa: E402
+from stand_in import PAGE, SLOW_SECONDS, cpu_seconds, engines, rss, vm_rss  # noqa: E402
 
-PAGE = (ROOT / "tests" / "captures" / "vllm-0.32.0__mid-overload.prom").read_bytes()
-COUNTER = re.compile(rb"^([^#\s{]*(?:_total|_bucket|_count)(?:\{.*\})?) (\d+)\.0$", re.MULTILINE)
-SLOW_SECONDS = 30
 SETTLE_SECONDS = 10  # first reads are over, and what hangs is known to hang
 ROUNDS = 60
 SCRAPES_A_SECOND = 50
@@ -65,61 +57,6 @@ class Row:
     @property
     def ratio(self) -> float | None:
         return self.value / self.reference if self.reference else None
-
-
-# --- engines that are stood in for -------------------------------------------------------------
-
-
-class _EnginePage(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else the kernel holds the body back for 40 ms
-    reads = 0
-
-    def do_GET(self) -> None:
-        if self.path.endswith("version"):
-            body = b'{"version":"0.32.0"}'
-        else:
-            _EnginePage.reads += 1
-            body = COUNTER.sub(self._raised, PAGE)
-        if self.path.startswith("/slow"):
-            time.sleep(SLOW_SECONDS)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def _raised(self, found: re.Match[bytes]) -> bytes:
-        return b"%s %d.0" % (found[1], int(found[2]) + _EnginePage.reads)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-class _Engines(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """The sidecar does not wait for the slow page."""
-
-
-def _serve(port: Connection) -> None:
-    server = _Engines(("127.0.0.1", 0), _EnginePage)
-    port.send(server.server_port)
-    server.serve_forever()
-
-
-@contextmanager
-def engines() -> Iterator[str]:
-    """The URL below which every path is an engine's page; below /slow it takes 30 s."""
-    spawn = multiprocessing.get_context("spawn")
-    here, there = spawn.Pipe()
-    process = spawn.Process(target=_serve, args=(there,), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{here.recv()}"
-    finally:
-        process.kill()
-        process.join()
 
 
 # --- poll to publish ---------------------------------------------------------------------------
@@ -209,23 +146,7 @@ def _scrape_now_and_then(watchers: Sequence[Server], ends: float) -> None:
 def _rss_of_imports(modules: str) -> float:
     code = f"import {modules}; print(open('/proc/self/status').read())"
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return _vm_rss(ran.stdout)
-
-
-def rss(pid: int) -> float:
-    return _vm_rss(Path(f"/proc/{pid}/status").read_text())
-
-
-def _vm_rss(status: str) -> float:
-    """MB (10^6 bytes), of the text of /proc/PID/status."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", status)
-    assert found
-    return int(found[1]) * 1024 / 1e6
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return vm_rss(ran.stdout)
 
 
 # --- scrapes -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import typer
@@ -25,11 +26,13 @@ _QUICK = "\nevaluation: {scrape_interval: 5s, interval: 5s, base: 1m}\n"
 def with_slo(settings: Settings) -> Settings:
     """The settings with an SLO file, if there is none; says which. Without an engine that answers
     there is none."""
-    if settings.slo is not None or not settings.engines:
+    if settings.slo is not None:
         return settings
-    if _HERE.is_file():
+    if os.path.lexists(_HERE):  # whatever it is: what is wrong with it is said
         typer.echo(f"Judging by {_HERE}")
         return settings.model_copy(update={"slo": _HERE})
+    if not settings.engines:
+        return settings
     try:
         path = _fitted(settings)
     except (SourceError, SloError, StartError) as error:

@@ -9,8 +9,8 @@ from threading import Thread
 
 
 @contextmanager
-def serving(pages: Mapping[str, bytes]) -> Iterator[str]:
-    """Its base URL. pages: path → body; other paths are 404."""
+def serving(pages: Mapping[str, bytes], port: int = 0) -> Iterator[str]:
+    """Its base URL. pages: path → body; other paths are 404. port: 0 is any that is free."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -23,7 +23,7 @@ def serving(pages: Mapping[str, bytes]) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

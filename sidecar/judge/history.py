@@ -240,10 +240,16 @@ def _open(path: Path | None) -> sqlite3.Connection:
             path.replace(aside)
             _log.warning("not a history of ours, put aside", extra=fields(file=str(aside)))
         db = sqlite3.connect(path or ":memory:", check_same_thread=False)
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")  # from here on until it is closed
         db.execute("PRAGMA synchronous = NORMAL")  # whole after SIGKILL; a power cut costs seconds
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             db.executescript(_SCHEMA)
     except (sqlite3.Error, OSError) as error:
+        if _is_locked(error):
+            raise StartError(
+                f"{path} is the history of another sidecar that runs: name another file with"
+                " --slo-history"
+            ) from error
         raise StartError(
             f"cannot keep the judge's history in {path}: {error}: its folder must be writable and"
             " its disk must have room"
@@ -260,6 +266,12 @@ def _is_ours(path: Path) -> bool:
             [(sound,)] = db.execute("PRAGMA quick_check(1)")
         finally:
             db.close()
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        if _is_locked(error):
+            raise
         return False
     return (found, version, sound) == (_APPLICATION_ID, _VERSION, "ok")
+
+
+def _is_locked(error: Exception) -> bool:
+    return "locked" in str(error)

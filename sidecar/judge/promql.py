@@ -86,8 +86,8 @@ class Engine:
     # --- series ----------------------------------------------------------------------------------
 
     def _instant(self, tree: parser.VectorSelector) -> Query:
-        select, offset, closed = self._selector(tree), _seconds(tree.offset), self._closed
-        self._samples.remember(tree.name, self._within + offset + _LOOKBACK)
+        select, offset = self._selector(tree, _LOOKBACK), _seconds(tree.offset)
+        closed = self._closed
 
         def query(at: float) -> Vector:
             values = (
@@ -97,10 +97,12 @@ class Engine:
 
         return query
 
-    def _selector(self, tree: parser.VectorSelector) -> Callable[[], list[Series]]:
+    def _selector(self, tree: parser.VectorSelector, span: float) -> Callable[[], list[Series]]:
+        """span: seconds that are looked back."""
         if tree.name is None or tree.at is not None or tree.matchers.or_matchers:
             raise UnsupportedError(f"{tree}: no name, @ or `or` between matchers")
         name, matchers, samples = tree.name, list(_matchers(tree.matchers.matchers)), self._samples
+        samples.remember(name, self._within + _seconds(tree.offset) + span)
         known: tuple[int, list[Series]] = (-1, [])
 
         def select() -> list[Series]:
@@ -117,9 +119,8 @@ class Engine:
         if not isinstance(tree, parser.MatrixSelector):
             raise UnsupportedError(f"{tree}: a range is expected")
         selector, closed = tree.vector_selector, self._closed
-        select, offset = self._selector(selector), _seconds(selector.offset)
-        span = _seconds(tree.range)
-        self._samples.remember(selector.name, self._within + offset + span)
+        span, offset = _seconds(tree.range), _seconds(selector.offset)
+        select = self._selector(selector, span)
 
         def ranges(at: float) -> Iterator[tuple[Labels, Range]]:
             end = at - offset

@@ -247,10 +247,21 @@ def contradictions(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
             )
     if settings.gpu == "off" and settings.gpu_expected is not None:
         yield ("gpu", "gpu_expected"), "GPUs are expected and not read"
-    if settings.alertmanager and settings.slo is None:
-        yield ("alertmanager", "slo"), "there is nothing to tell without an SLO file"
+    yield from _of_alertmanager(settings)
     if not settings.events and settings.events_token_file is not None:
         yield ("events", "events_token_file"), "tokens without events"
+
+
+def _of_alertmanager(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
+    peers = settings.alertmanager
+    if peers and settings.slo is None:
+        yield ("alertmanager", "slo"), "there is nothing to tell without an SLO file"
+    if settings.alertmanager_token_file is not None and not peers:
+        yield ("alertmanager", "alertmanager_token_file"), "a token for nobody"
+    if len({(peer.bearer_token_file, peer.ca_file) for peer in peers}) > 1:
+        yield ("alertmanager",), "its peers take one token and one authority: write the same of all"
+    if any(peer.insecure_skip_verify for peer in peers):
+        yield ("alertmanager",), "its certificate is always verified: give ca_file"
 
 
 # Names of the sources "host", "gpu", "gpu-events", "gpu0" …

@@ -47,10 +47,11 @@ def _scalar(field: str, value: object) -> str:
 
 
 def _lists(loaded: Loaded) -> dict[str, list[dict[str, object]]]:
-    settings = loaded.settings
+    values = {field: getattr(loaded.settings, field) for field in FIELDS}
     return {
-        "engines": [_target(engine) for engine in settings.engines],
-        "litellm": [_target(gateway) for gateway in settings.litellm],
+        field: [_target(target) for target in value]
+        for field, value in values.items()
+        if isinstance(value, tuple)
     }
 
 

@@ -161,6 +161,22 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         History(tmp_path / "none" / "slo.db", DAY)
 
 
+def test_a_history_that_another_process_has_is_refused_and_let_be(tmp_path: Path) -> None:
+    """Its judge would count the same evaluations; and what is locked is not broken."""
+    path = tmp_path / "slo.db"
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(WRITER), str(path)], stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        with pytest.raises(StartError, match="another sidecar that runs: name another file"):
+            History(path, DAY)
+        assert writer.poll() is None
+        writer.kill()
+    assert not (tmp_path / "slo.db.broken").exists()
+    assert History(path, DAY).newest()
+
+
 WRITER = """
     import sys
     from pathlib import Path

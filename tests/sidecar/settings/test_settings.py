@@ -44,9 +44,19 @@ VALUES: Mapping[str, tuple[str, str, str]] = {
     "events_max_body": ("2KiB", "2048", "3KiB"),
     "events_label_values_max": ("1", "2", "3"),
     "events_series_max": ("1", "2", "3"),
+    "slo": ("a.yaml", "b.yaml", "c.yaml"),
+    "slo_history": ("a.db", "b.db", "c.db"),
+    "alertmanager": ("http://a:9093", "b=http://b:9093", "http://c:9093"),
+    "alertmanager_token_file": FILES,
     "log_format": ("text", "json", "text"),
     "log_level": ("debug", "error", "warning"),
 }
+
+BESIDES = {  # without which they mean nothing
+    "alertmanager": "slo: s.yaml\n",
+    "alertmanager_token_file": "slo: s.yaml\nalertmanager: http://a:9093\n",
+}
+SEVERAL = ("engines", "litellm", "alertmanager")
 
 
 @pytest.fixture(autouse=True)
@@ -91,8 +101,8 @@ def test_flags_win_over_environment_over_file_over_defaults(
     field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_flag, by_variable, by_file = VALUES[field]
-    flag: str | list[str] = [by_flag] if field in ("engines", "litellm") else by_flag
-    path = config(f"{field}: {json.dumps(by_file)}\n")
+    flag: str | list[str] = [by_flag] if field in SEVERAL else by_flag
+    path = config(f"{field}: {json.dumps(by_file)}\n{BESIDES.get(field, '')}")
 
     assert value(load({}), field) == FIELDS[field].get_default(call_default_factory=True)
     assert field not in load({}).origins
@@ -196,19 +206,22 @@ def no_home() -> Path:
     raise RuntimeError("Could not determine home directory.")
 
 
-def test_the_journal_lies_with_the_users_state(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("field", "name"), [("events_journal", "events.db"), ("slo_history", "slo.db")]
+)
+def test_journal_and_history_lie_with_the_users_state(
+    field: str, name: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(place))
     monkeypatch.setattr("inferslo.sidecar.settings.model._STATE_OF_A_SERVICE", place / "absent")
-    assert load({}).settings.events_journal == place / "inferslo" / "events.db"
+    assert value(load({}), field) == place / "inferslo" / name
 
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(Path, "home", no_home)
-    assert load({}).settings.events_journal == place / "absent" / "events.db"
+    assert value(load({}), field) == place / "absent" / name
 
     monkeypatch.setattr("inferslo.sidecar.settings.model._STATE_OF_A_SERVICE", place)
-    assert load({}).settings.events_journal == place / "events.db"
+    assert value(load({}), field) == place / name
 
 
 @pytest.mark.parametrize(
@@ -259,6 +272,10 @@ def test_the_journal_lies_with_the_users_state(
         ("host_root", "nowhere", "nowhere is not a folder"),
         ("events_token_file", "nowhere", "nowhere cannot be read: No such file or directory"),
         ("events_journal", "~nobody9/x", "~nobody9/x: there is no such home folder"),
+        ("slo", "~nobody9/x", "~nobody9/x: there is no such home folder"),
+        ("slo_history", "~nobody9/x", "~nobody9/x: there is no such home folder"),
+        ("alertmanager", "h:9093", '"h:9093" has no scheme: write "http://h:9093"'),
+        ("alertmanager_token_file", "empty", "empty holds no token: one line is expected"),
         ("events_token_file", "~nobody9/x", "~nobody9/x: there is no such home folder"),
         ("events_token_file", "empty", "empty holds no token: one line is expected"),
         ("events_token_file", "two-lines", "two-lines holds no token: one line is expected"),
@@ -278,8 +295,8 @@ def test_a_bad_value_is_told_where_it_was_written(
     Path("binary").write_bytes(b"\xff\xfe")
     flag = "--engine" if field == "engines" else f"--{field.replace('_', '-')}"
 
-    assert problems({field: [text] if field == "engines" else text}) == [f"{flag}: {complaint}"]
-    several = field == "engines"
+    assert problems({field: [text] if field in SEVERAL else text}) == [f"{flag}: {complaint}"]
+    several = field in SEVERAL
     [problem] = problems({}, f"{field}: {'[' if several else ''}{json.dumps(text)}{']' * several}")
     assert problem.startswith("c.yaml:1:")
     assert problem.endswith(complaint)
@@ -485,6 +502,35 @@ def test_an_empty_file_sets_nothing() -> None:
             {"litellm": ["a=http://x", "a=http://y"]},
             None,
             'litellm (--litellm): two are named "a": give each a name of its own, NAME=URL',
+        ),
+        (
+            {"alertmanager": ["http://x"]},
+            None,
+            "alertmanager (--alertmanager) and slo: there is nothing to tell without an SLO file",
+        ),
+        (
+            {"alertmanager_token_file": "one.token"},
+            "slo: s.yaml",
+            (
+                "alertmanager and alertmanager_token_file (--alertmanager-token-file): a token for"
+                " nobody"
+            ),
+        ),
+        (
+            {},
+            (
+                "slo: s\nalertmanager:\n- {url: 'http://x', bearer_token_file: one.token}\n"
+                "- url: http://y"
+            ),
+            (
+                "alertmanager (c.yaml:2:1): its peers take one token and one authority: write the"
+                " same of all"
+            ),
+        ),
+        (
+            {},
+            "slo: s\nalertmanager:\n- {url: 'https://x', insecure_skip_verify: true}",
+            "alertmanager (c.yaml:2:1): its certificate is always verified: give ca_file",
         ),
         (
             {},
