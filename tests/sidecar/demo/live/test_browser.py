@@ -29,7 +29,9 @@ def test_an_avalanche_is_told_with_its_reason_and_runbook_and_clears(
         page.get_by_role("button", name="Queue avalanche").click()
         told = page.locator(".alert.page").first
         expect(told).to_contain_text("Tier 1", timeout=PROMISED)
-        expect(told).to_contain_text("queue")
+        expect(page.locator(".alert.page", has_text="admitted")).to_contain_text(
+            "queue wait", timeout=PROMISED
+        )
         expect(page.locator("#demo [aria-pressed=true]")).to_contain_text("avalanche")
         runbook = told.get_by_role("link", name=re.compile("^Runbook: ")).first
         runbook.click()
