@@ -630,7 +630,7 @@ QUALITY_CHECKS = _event(
 
 # --- the judge: an SLO file, judged here -------------------------------------------------------
 
-_SLO_LABELS = "service slo group"
+_SLO_LABELS = "slo_service slo group"  # `service` is often the target's
 
 
 def _judged(name: str, unit: str, labels: str, help: str) -> Family:
@@ -668,10 +668,11 @@ SLO_INCIDENT = _judged(
     "1 while a paging condition holds, 0 while none does. Absent where none can be judged.",
 )  # fmt: skip
 SLO_ALERTS = _judged(
-    "alerts_firing", "", "service tier severity", "Alerts that fire, by the tier that they tell.",
+    "alerts_firing", "", "slo_service tier severity",
+    "Alerts that fire, by the tier that they tell.",
 )  # fmt: skip
 SLO_JUDGED_TIMESTAMP = _judged(
-    "judged_timestamp_seconds", "seconds", "service", "Unix time of the latest judgement.",
+    "judged_timestamp_seconds", "seconds", "slo_service", "Unix time of the latest judgement.",
 )  # fmt: skip
 
 # --- the sidecar itself ----------------------------------------------------------------------
@@ -715,5 +716,12 @@ EVENTS_JOURNAL_BYTES = _own(
 )
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(_families)
+# What is watched may be chosen by these; labels of what is judged of it are no labels of it.
+LABELS = frozenset(
+    label
+    for family in FAMILIES.values()
+    if family.feed is not Feed.JUDGE
+    for label in family.labels
+)
 
-__all__ = ["FAMILIES", "PREFIX", "Family", "Feed", "Kind", "Moments", "Origin", "Outcome"]
+__all__ = ["FAMILIES", "LABELS", "PREFIX", "Family", "Feed", "Kind", "Moments", "Origin", "Outcome"]

@@ -16,8 +16,8 @@ from ..exporters.names import (
     BUILD_INFO,
     ENGINE_INFO,
     ENGINE_UP,
-    FAMILIES,
     GATEWAY_UP,
+    LABELS,
     Family,
     Feed,
 )
@@ -25,7 +25,6 @@ from ..slo.plan import Selection
 from ..slo.quantities import format_duration
 
 ON_TARGET = ("job", "instance")
-_LABELS = frozenset(label for family in FAMILIES.values() for label in family.labels)
 # The model that an application or a gateway names may be none.
 _MAY_BE_NAMELESS = (Feed.EVENTS, Feed.GATEWAY)
 _AWAY = ("1h", "1d")
@@ -91,7 +90,7 @@ def _matchers(family: Family, selection: Selection) -> list[str]:
     for label, values in selection.match:
         if label == "model_name" and family.feed in _MAY_BE_NAMELESS:
             values = (*values, "")
-        if label in family.labels or label not in _LABELS:
+        if label in family.labels or label not in LABELS:
             matchers.append(matcher(label, values))
     if selection.sla_class is not None and "sla_class" in family.labels:
         matchers.append(matcher("sla_class", [selection.sla_class]))

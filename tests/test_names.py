@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import (
     Metric,
 )
 
-from inferslo.exporters.names import FAMILIES, PREFIX, Family, Kind
+from inferslo.exporters.names import FAMILIES, LABELS, PREFIX, Family, Kind
 
 SNAKE_CASE = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
 # The suffix that a unit gives a name; a family without a unit ends in none of them.
@@ -78,6 +78,12 @@ def test_labels_are_snake_case_unique_and_not_reserved() -> None:
     assert [label for label in labels if not re.fullmatch(SNAKE_CASE, label)] == []
     assert labels & RESERVED_LABELS == set()
     assert [f.name for f in FAMILIES.values() if len(set(f.labels)) != len(f.labels)] == []
+
+
+def test_what_is_judged_has_no_labels_that_what_is_watched_is_chosen_by() -> None:
+    """`tier` or `slo` in a file's `match` are labels of scraped targets."""
+    assert not LABELS & {"slo_service", "slo", "group", "tier", "severity"}
+    assert {"model_name", "tenant", "engine", "gateway", "gpu"} <= LABELS
 
 
 class EveryFamily:

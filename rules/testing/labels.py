@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...exporters.names import FAMILIES, Family
+from ...exporters.names import LABELS, Family
 from ...slo.plan import Selection
 
 _USUAL: Mapping[str, str] = {
@@ -15,16 +15,15 @@ _USUAL: Mapping[str, str] = {
     "engine_type": "vllm", "version": "1", "python_version": "3",
 }  # fmt: skip
 _TARGET = ("job", "instance")
-_OURS = frozenset(label for family in FAMILIES.values() for label in family.labels)
 
 
 def labels_of(family: Family, selection: Selection, **own: str) -> dict[str, str]:
     """Those of one series of a family that the selection takes. own: go before all others, where
     the family has them or they are the targets'."""
-    wanted = [*family.labels, *_TARGET, *(name for name in selection.per if name not in _OURS)]
+    wanted = [*family.labels, *_TARGET, *(name for name in selection.per if name not in LABELS)]
     labels = {name: _usual(name) for name in wanted}
     given = _chosen(selection) | own
-    return labels | {n: v for n, v in given.items() if n in family.labels or n not in _OURS}
+    return labels | {n: v for n, v in given.items() if n in family.labels or n not in LABELS}
 
 
 def recorded(service: str, slo: str, selection: Selection) -> dict[str, str]:
@@ -35,7 +34,7 @@ def recorded(service: str, slo: str, selection: Selection) -> dict[str, str]:
 
 def _usual(name: str) -> str:
     """A label of ours that is not set is empty; one of the user's targets has some value."""
-    return _USUAL.get(name, "" if name in _OURS else f"a-{name}")
+    return _USUAL.get(name, "" if name in LABELS else f"a-{name}")
 
 
 def _chosen(selection: Selection) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from ...exporters.names import FAMILIES
+from ...exporters.names import LABELS
 from ...rules.alertmanager.errors import NoReceiversError, TreeError
 from ...rules.alertmanager.tree import doubts, tree
 from ...rules.warnings import of_plan as early_warnings
@@ -84,10 +84,9 @@ def _keys(plan: Plan, problem: Problem) -> tuple[str | int, ...]:
 
 def _of_labels(plan: Plan) -> Iterator[str]:
     """A label of `match` that no series of a sidecar has must come from Prometheus."""
-    published = {label for family in FAMILIES.values() for label in family.labels}
     for label, _ in plan.selection.match:
-        if label not in published | _OF_TARGETS:
-            near = difflib.get_close_matches(label, published, n=1, cutoff=0.8)
+        if label not in LABELS | _OF_TARGETS:
+            near = difflib.get_close_matches(label, LABELS, n=1, cutoff=0.8)
             hint = f", or did you mean {near[0]}?" if near else ""
             yield (
                 f"match: the sidecar puts no label {label} on its series: Prometheus has to (labels"

@@ -11,6 +11,7 @@ of them. Incidents are kept as runs: from when, to when, whether there was one.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import sqlite3
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from ...slo.budget import Mark, Sums
 from ..errors import StartError
@@ -95,13 +97,23 @@ class History:
     def __init__(self, path: Path | None, longest: float) -> None:
         self.path = path
         self._longest = longest
-        self._db = _open(path)
+        self._lock = _owned(path) if path is not None else None
+        try:
+            self._db = _open(path)
+        except StartError:
+            self._release()
+            raise
         self._ids: dict[Key, int] = {
             Key.of(name): id for id, name in self._db.execute("SELECT id, name FROM thing")
         }
 
     def close(self) -> None:
         self._db.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     @contextmanager
     def evaluation(self) -> Iterator[None]:
@@ -240,38 +252,48 @@ def _open(path: Path | None) -> sqlite3.Connection:
             path.replace(aside)
             _log.warning("not a history of ours, put aside", extra=fields(file=str(aside)))
         db = sqlite3.connect(path or ":memory:", check_same_thread=False)
-        db.execute("PRAGMA locking_mode = EXCLUSIVE")  # from here on until it is closed
         db.execute("PRAGMA synchronous = NORMAL")  # whole after SIGKILL; a power cut costs seconds
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             db.executescript(_SCHEMA)
     except (sqlite3.Error, OSError) as error:
-        if _is_locked(error):
-            raise StartError(
-                f"{path} is the history of another sidecar that runs: name another file with"
-                " --slo-history"
-            ) from error
-        raise StartError(
-            f"cannot keep the judge's history in {path}: {error}: its folder must be writable and"
-            " its disk must have room"
-        ) from error
+        raise _unkept(path, error) from error
     return db
+
+
+def _owned(path: Path) -> TextIO:
+    """A lock until it is closed or the process ends. Not SQLite's own: the page reads meanwhile."""
+    file = None
+    try:
+        file = path.with_name(f"{path.name}.lock").open("w", encoding="utf-8")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if file is not None:
+            file.close()
+        raise StartError(
+            f"{path} is the history of another sidecar that runs: name another file with"
+            " --slo-history"
+        ) from None
+    except OSError as error:
+        raise _unkept(path, error) from error
+    return file
+
+
+def _unkept(path: Path | None, error: Exception) -> StartError:
+    return StartError(
+        f"cannot keep the judge's history in {path}: {error}: its folder must be writable and its"
+        " disk must have room"
+    )
 
 
 def _is_ours(path: Path) -> bool:
     try:
-        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         try:
             [(found,)] = db.execute("PRAGMA application_id")
             [(version,)] = db.execute("PRAGMA user_version")
             [(sound,)] = db.execute("PRAGMA quick_check(1)")
         finally:
             db.close()
-    except sqlite3.Error as error:
-        if _is_locked(error):
-            raise
+    except sqlite3.Error:
         return False
     return (found, version, sound) == (_APPLICATION_ID, _VERSION, "ok")
-
-
-def _is_locked(error: Exception) -> bool:
-    return "locked" in str(error)

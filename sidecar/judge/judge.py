@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...exporters.names import FAMILIES
+from ...exporters.names import FAMILIES, LABELS
 from ...exporters.reading import Point
 from ...rules.compile import slow_interval
 from ...rules.naming import WATCHDOG
@@ -32,7 +32,6 @@ _REMEMBER = 3600 + 600  # seconds of samples; what looks back further finds noth
 _MOST_GROUPS = 200  # that one objective is split into
 _GAP = 2.5  # evaluations that may be missing before nobody can say that an incident went on
 _THIN_EVERY = 60  # seconds
-_LABELS = frozenset(label for family in FAMILIES.values() for label in family.labels)
 _log = logging.getLogger(__name__)
 
 
@@ -198,6 +197,6 @@ def here(plan: Plan) -> Plan:
 
 
 def _here(selection: Selection) -> Selection:
-    match = tuple(each for each in selection.match if each[0] in _LABELS)
-    per = tuple(label for label in selection.per if label in _LABELS)
+    match = tuple(each for each in selection.match if each[0] in LABELS)
+    per = tuple(label for label in selection.per if label in LABELS)
     return replace(selection, match=match, per=per)

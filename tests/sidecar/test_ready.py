@@ -66,6 +66,7 @@ def test_else_the_catalogues_is_fitted_to_the_engine(
 ) -> None:
     found = with_slo(settings(engine)).slo
     assert found == place / "state" / "inferslo" / "up.slo.yaml"
+    assert found is not None
     plan = load(found)
     assert {objective.signal.name for objective in plan.objectives} >= {"availability", "ttft"}
     assert plan.selection.match[0][0] == "model_name"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from inferslo.sidecar.judge.messenger import Messenger
 from inferslo.sidecar.publisher import Publisher
 from inferslo.slo.plan import Query
 
+DOCS = Path(__file__).parents[3] / "docs" / "judge.md"
 OBJECTIVES = (
     objective("availability", selection=ANY, min_coverage=Decimal(0)),
     objective("ttft", selection=ANY),
@@ -131,6 +133,23 @@ def test_an_outage_is_told_with_who_is_called_and_what_to_do(sidecar: Sidecar) -
     assert "{{" not in json.dumps(alert["annotations"]["summary"])
     assert 0 < alert["since"] < sidecar.at
     assert "InfersloWatchdog" not in {each["alert"] for each in said["alerts"]}
+
+
+def test_the_documented_shape_is_the_shape() -> None:
+    sidecar = Sidecar(objective("agent_turn_success", **TURNS))
+    for n in range(25):
+        sidecar.step(turns(acme=(0, 10 * n)))
+    documented = DOCS.read_text("utf-8").partition("```json\n")[2].partition("```")[0]
+    assert shape(sidecar.slo()) == shape(json.loads(documented))
+
+
+def shape(document: Any) -> Any:
+    """Keys, however deep; of a list those of its first."""
+    if isinstance(document, list):
+        return [shape(each) for each in document[:1]]
+    if isinstance(document, dict):
+        return {key: shape(value) for key, value in document.items()}
+    return None
 
 
 def test_groups_are_told_apart() -> None:

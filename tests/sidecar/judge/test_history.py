@@ -125,6 +125,7 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     history = History(path, DAY)
     assert history.groups("b") == [B.group]
     assert history.of(B).sums(-1, 600) == Sums(20, 40, 20)
+    history.close()
 
 
 def test_an_evaluation_that_fails_adds_nothing() -> None:
@@ -153,6 +154,7 @@ def test_a_file_that_is_no_history_is_put_aside(tmp_path: Path, content: bytes |
     with history.evaluation():
         history.count([Row(A, 1, 1)], 30)
     assert history.of(A).sums(0, 30).total == 1
+    history.close()
     assert (tmp_path / "slo.db.broken").read_bytes() == before
 
 
@@ -174,7 +176,7 @@ def test_a_history_that_another_process_has_is_refused_and_let_be(tmp_path: Path
         assert writer.poll() is None
         writer.kill()
     assert not (tmp_path / "slo.db.broken").exists()
-    assert History(path, DAY).newest()
+    History(path, DAY).close()
 
 
 WRITER = """

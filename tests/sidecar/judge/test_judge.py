@@ -110,8 +110,9 @@ def test_a_query_that_cannot_be_evaluated_here_is_said_and_the_others_are_judged
 
 
 def test_labels_of_scraped_targets_mean_nothing_here() -> None:
-    match = (("namespace", ("prod",)), ("model_name", ("m",)))
-    selection = Selection(match, per=("namespace",))
+    """Nor do those that only what is judged has, as slo and tier."""
+    match = (("namespace", ("prod",)), ("tier", ("backend",)), ("model_name", ("m",)))
+    selection = Selection(match, per=("namespace", "slo"))
     one = judge(objective("availability", selection=selection), selection=Selection(match))
     last = only(play(one, (page(10 * at) for at in range(4))))
     assert (last.group, last.ratio) == ((), 0)
