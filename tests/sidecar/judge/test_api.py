@@ -86,6 +86,7 @@ def test_before_the_first_judgement_it_says_that_nothing_is_judged_yet(sidecar: 
         "alerts": [],
         "not_judged": {},
         "alertmanager": None,
+        "simulated": False,
     }
 
 

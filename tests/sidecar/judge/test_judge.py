@@ -130,8 +130,9 @@ def test_budgets_outlive_a_restart_and_tell_how_much_they_cover(tmp_path: Path) 
     first = judge(slo, history=history)
     before = only(play(first, (page(90 * at, 10 * at) for at in range(100)))).spent
     history.close()
-    again = judge(slo, history=History(tmp_path / "slo.db", 31 * DAY))
-    after = only(again.step(page(0), 200 * STEP)).spent
+    history = History(tmp_path / "slo.db", 31 * DAY)
+    after = only(judge(slo, history=history).step(page(0), 200 * STEP)).spent
+    history.close()
     assert before.remaining is not None
     assert after.remaining == pytest.approx(before.remaining)
     assert after.coverage == pytest.approx(before.coverage)

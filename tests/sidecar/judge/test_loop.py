@@ -100,6 +100,7 @@ def test_a_history_that_cannot_be_written_fails_the_step_and_nothing_else(tmp_pa
     judging.step(page(30), 3 * STEP)
     assert judging.fault == ""
     assert judged_at(judging, 3 * STEP)
+    history.close()
 
 
 def test_nothing_is_published_before_the_first_judgement(judging: Judging) -> None:
