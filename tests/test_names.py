@@ -82,7 +82,7 @@ def test_labels_are_snake_case_unique_and_not_reserved() -> None:
 
 def test_what_is_judged_has_no_labels_that_what_is_watched_is_chosen_by() -> None:
     """`tier` or `slo` in a file's `match` are labels of scraped targets."""
-    assert not LABELS & {"slo_service", "slo", "group", "tier", "severity"}
+    assert not LABELS & {"slo_service", "slo", "group", "tier"}
     assert {"model_name", "tenant", "engine", "gateway", "gpu"} <= LABELS
 
 

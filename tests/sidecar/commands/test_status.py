@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -292,6 +293,21 @@ def test_watch_waits_for_a_sidecar_draws_again_and_ends_by_ctrl_c(tmp_path: Path
     text = log.read_text()
     assert "\x1b" not in text, "it clears a terminal only"
     assert "Traceback" not in text
+
+
+def test_on_a_terminal_watch_draws_over_the_last_screen() -> None:
+    ours, its = os.openpty()
+    with a_sidecar(documents(healthy())) as url:
+        command = [EXECUTABLE, "watch", "--sidecar", url, "--every", "0.5"]
+        with subprocess.Popen(command, stdin=its, stdout=its, stderr=its) as process:
+            os.close(its)
+            seen = b""
+            while seen.count(b"nobody is called") < 3:
+                seen += os.read(ours, 4096)
+            process.kill()
+    os.close(ours)
+    assert seen.count(b"\x1b[H\x1b[J") >= 3
+    assert seen.startswith(b"\x1b[H\x1b[J")
 
 
 @contextmanager
