@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..exporters.http import Fetcher
-from ..exporters.reading import ErrorKind, SourceError
+from ..exporters.reading import ErrorKind, InfersloError, SourceError
 from .interpret import interpret_url
 from .settings.targets import Target
 
@@ -22,6 +22,10 @@ USUAL_PORTS: Mapping[int, str] = {
     23333: "LMDeploy",
     30000: "SGLang",
 }
+
+
+class NothingFoundError(InfersloError):
+    """No engine answers on this machine; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)

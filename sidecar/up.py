@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..exporters.http import HttpFetcher
-from ..exporters.reading import InfersloError
-from .discovery import USUAL_PORTS, Answer, discover
+from .discovery import USUAL_PORTS, Answer, NothingFoundError, discover
 from .errors import StartError
 from .interpret import LITELLM
 from .printable import printable
@@ -49,10 +48,6 @@ Break something:
   curl -X DELETE {base}/v1/demo/faults
 Ask a simulated engine, and feel it:
   curl -N {engine}/v1/completions -d '{{"prompt": "Hello", "stream": true}}'"""
-
-
-class NothingFoundError(InfersloError):
-    """No engine answers on this machine; the text says what to do."""
 
 
 def up(loaded: Loaded, *, demo: bool, with_prometheus: bool) -> int:

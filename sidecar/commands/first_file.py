@@ -15,13 +15,12 @@ from ...slo import catalogue
 from ...slo.buckets import EnginePage
 from ...slo.errors import SloError, among
 from ...slo.init import Answers, Strictness, check_name, write
-from ..discovery import USUAL_PORTS, discover
+from ..discovery import USUAL_PORTS, NothingFoundError, discover
 from ..errors import StartError
 from ..interpret import LITELLM, Interpretation, interpret_file, interpret_url
 from ..printable import printable
 from ..reach import reach
 from ..sources import driver_is_here
-from ..up import NothingFoundError
 from .bounds import page_of
 from .newfile import write_over
 

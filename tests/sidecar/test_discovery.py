@@ -12,7 +12,7 @@ from metrics_server import serving
 
 from inferslo.exporters.http import HttpFetcher
 from inferslo.sidecar import up
-from inferslo.sidecar.discovery import USUAL_PORTS, Answer, discover
+from inferslo.sidecar.discovery import USUAL_PORTS, Answer, NothingFoundError, discover
 from inferslo.sidecar.errors import StartError
 from inferslo.sidecar.settings.model import Settings
 from inferslo.sidecar.settings.targets import Engine, Target
@@ -165,7 +165,7 @@ def test_up_gives_no_token_to_a_server_that_the_user_did_not_name(
 def test_up_says_what_to_do_if_it_found_nothing(
     servers: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(up.NothingFoundError) as caught:
+    with pytest.raises(NothingFoundError) as caught:
         up.settle(Settings(), [port(servers["bare"])])
 
     assert "not watched: " in capsys.readouterr().out
@@ -181,7 +181,7 @@ def test_up_shows_that_it_waits(
     monkeypatch.setattr(up, "_PATIENCE", 0.05)
     monkeypatch.setattr(up, "_DEADLINE", DEADLINE)
 
-    with pytest.raises(up.NothingFoundError):
+    with pytest.raises(NothingFoundError):
         up.settle(Settings(), [port(servers["mute"])])
     assert capsys.readouterr().err == "Still waiting for an answer …\n"
 

@@ -126,9 +126,7 @@ def test_an_incident_says_who_is_called_and_what_to_do(screen: Screen) -> None:
     row = next(line for line in lines if line.startswith("answered"))
     assert row.split()[1:4] == ["INCIDENT", "0", "%"]
     assert row.split()[-2:] == ["..........", "100.0x"]
-    first = next(
-        n for n, line in enumerate(lines) if line.startswith("tier 1 operations")
-    )
+    first = next(n for n, line in enumerate(lines) if line.startswith("tier 1 operations"))
     assert lines[first].endswith("of requests failed.") or "100%" in lines[first]
     assert all(line.startswith("  ") for line in lines[first + 1 : first + 6])
     assert "nobody is called" not in lines
