@@ -8,7 +8,10 @@ from types import MappingProxyType
 from ..slo.signals import Needs, Signal
 
 # A symptom is worth less than what names its cause: first to it, in whichever alert it stands.
-_CAUSES = "See what else fires (inferslo alerts service={service}): what names a cause comes first."
+_CAUSES = (
+    "See what else fires (inferslo alerts service={service}, or the sidecar's page): what names a"
+    " cause comes first."
+)
 _ENGINE = (
     _CAUSES,
     "Compare clients, gateway and engine for the same minutes: where are requests lost?",
@@ -23,6 +26,10 @@ _STABILITY = (
     "See which engine or GPU differs from the others.",
     "Compare the last day with the week before: gradual, or since a rollout?",
     "Plan the change for working hours; nobody needs waking.",
+)
+_STABILITY_NOW = (
+    *_STABILITY[:2],
+    "Send no more to the one that differs, and restart it when it has nothing to do.",
 )
 _BUSINESS = (
     _CAUSES,
@@ -71,9 +78,12 @@ _BY_NEEDS: Mapping[Needs, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def burning(signal: Signal, service: str) -> tuple[str, ...]:
-    """What to do first when an objective of the service burns."""
-    return tuple(action.format(service=service) for action in _of(signal))
+def burning(signal: Signal, service: str, *, paged: bool = False) -> tuple[str, ...]:
+    """What to do first when an objective of the service burns. paged: somebody was woken."""
+    actions = _of(signal)
+    if paged and actions is _STABILITY:
+        actions = _STABILITY_NOW
+    return tuple(action.format(service=service) for action in actions)
 
 
 def _of(signal: Signal) -> tuple[str, ...]:

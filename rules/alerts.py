@@ -36,6 +36,7 @@ from .sources import seen
 _NO_DATA_HOLD = 900
 _NO_TRAFFIC_HOLD = 1800
 _ENGINEERING = 2  # whose the monitoring of the objective is
+_LONG = 80  # characters of a description that a summary has room for
 _RATIO = "{{ $value | humanizePercentage }}"
 
 
@@ -142,13 +143,13 @@ class _Alerts:
             spent = f"{conditions.recorded(BUDGET_REMAINING)} <= 0"
             spent += f" and {period.failures(conditions)} >= {self._objective.chance:f}"
             summary = f"{self._about}: error budget spent, {_RATIO} left, {self._promise}"
-            alert = self._alert(BUDGET_EXHAUSTED.name, spent, tier, summary, advice.REVIEW)
+            alert = self._review(BUDGET_EXHAUSTED, spent, tier, summary)
             yield Because.BUDGET_EXHAUSTED, alert
         if When.REPEATED in tier.when and conditions.paging():
             repeated = conditions.repeated(tier.times, tier.within)
             within = format_duration(tier.within)
             summary = f"{self._about}: {{{{ $value }}}} incidents within {within}"
-            alert = self._alert(INCIDENT_REPEATS.name, repeated, tier, summary, advice.REVIEW)
+            alert = self._review(INCIDENT_REPEATS, repeated, tier, summary)
             yield Because.REPEATED, alert
 
     def unknown(self) -> Iterator[tuple[Because, Alert]]:
@@ -180,18 +181,29 @@ class _Alerts:
         return f"({expr}) unless on () {all_down(self._plan)}"
 
     def _burn(self, tier: Tier, severity: Severity, expr: str, summary: str) -> Alert:
-        signal = self._objective.signal
+        signal, paged = self._objective.signal, severity is Severity.PAGE
         return self._alert(
             burn_alert(signal), expr, tier, summary,
-            advice.burning(signal, self._plan.service), severity=severity,
+            advice.burning(signal, self._plan.service, paged=paged), severity=severity,
         )  # fmt: skip
+
+    def _review(self, name: AlertName, expr: str, tier: Tier, summary: str) -> Alert:
+        feels = self._feels()  # it goes on long after users have felt it
+        impact = f"Now or earlier: {feels[:1].lower()}{feels[1:]}"
+        return self._alert(name.name, expr, tier, summary, advice.REVIEW, impact=impact)
+
+    def _feels(self) -> str:
+        objective = self._objective
+        if objective.query is not None and objective.description:
+            return carried.literal(" ".join(objective.description.split()))
+        return f"{_sentence(objective.signal.feels)}."
 
     def _alert(
         self, name: str, expr: str, tier: Tier, summary: str, actions: Sequence[str], *,
         severity: Severity = Severity.TICKET, impact: str | None = None, hold: int = 0,
     ) -> Alert:  # fmt: skip
         labels = carried.labels(self._plan, self._objective.name, tier.tier, severity)
-        felt = impact or f"{_sentence(self._objective.signal.feels)}."
+        felt = impact or self._feels()
         annotations = carried.annotations(self._plan, name, summary, felt, actions)
         if self._objective.description:
             described = " ".join(self._objective.description.split())
@@ -223,7 +235,15 @@ def _bad(objective: Objective) -> str:
 
 
 def _over(objective: Objective) -> str:
-    return f"{objective.signal.title} above {objective.threshold:f}"
+    return f"{_title(objective)} above {objective.threshold:f}"
+
+
+def _title(objective: Objective) -> str:
+    """What a query of the user's own measures only its description can say."""
+    described = " ".join(objective.description.split()).removesuffix(".")
+    if objective.query is None or not described or len(described) > _LONG:
+        return objective.signal.title
+    return carried.literal(described[:1].lower() + described[1:])
 
 
 def _sentence(text: str) -> str:

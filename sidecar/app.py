@@ -12,6 +12,7 @@ from ..exporters.reading import Gap
 from .board import Board
 from .events.business import Business
 from .publisher import Publisher
+from .samesite import SameSite
 from .status import status
 
 if TYPE_CHECKING:
@@ -28,16 +29,19 @@ def create_app(
     judging: Judging | None = None,
     page: APIRouter | None = None,
     demo: APIRouter | None = None,
+    on_loopback: bool = False,
 ) -> FastAPI:
     """The application. events: the routes that take what `business` counts. judging: of an SLO
     file, if there is one. page: the routes of what people look at. demo: those of the faults, where
-    all that is watched is simulated.
+    all that is watched is simulated. on_loopback: only this machine reaches it.
 
     It is made when all is set up, so that it answers at all is what /readyz says. A disk that is
     full does not make the pod unready: the engine beside us can serve without our journal.
     """
     # The interactive docs fetch scripts from elsewhere; the schema itself stays at /openapi.json.
     app = FastAPI(title="inferslo sidecar", docs_url=None, redoc_url=None, redirect_slashes=False)
+
+    app.add_middleware(SameSite, on_loopback=on_loopback)
 
     async def metrics(request: Request) -> Response:
         encodings = request.headers.get("accept-encoding", "").replace(" ", "")

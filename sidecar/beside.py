@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from ..rules.formats import write
 from ..rules.model import Format
 from ..rules.yamltext import dump
 from ..slo.load import load
-from ..slo.plan import Plan
+from ..slo.plan import NO_RUNBOOKS, Plan
 from .errors import StartError
 from .judge.start import remembered
 from .printable import printable
@@ -77,7 +78,9 @@ class Beside:
         if missing := [name for name, path in found.items() if path is None]:
             typer.echo(_MISSING.format(missing=" and ".join(missing)), err=True)
             return
-        alertmanager, prometheus = _free_port(), _free_port()
+        if self._plan.runbook_url == NO_RUNBOOKS:  # the sidecar has them
+            self._plan = replace(self._plan, runbook_url=f"{base}/runbooks/{{alert}}")
+        alertmanager, prometheus = _port(9093), _port(9090)
         self._write(urlsplit(base).netloc, alertmanager)
         self._run(
             "Alertmanager", found[_ALERTMANAGER[0]], alertmanager,
@@ -158,11 +161,17 @@ def _found(names: Sequence[str]) -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _port(usual: int) -> int:
+    """The usual one, where whoever asks looks for it; another if it is taken."""
+    for port in (usual, 0):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found: int = probe.getsockname()[1]
+            return found
+    raise StartError("no port of 127.0.0.1 is free")
 
 
 def _prometheus(plan: Plan, sidecar: str, alertmanager: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,7 @@ def _serve(
         app = create_app(
             board, publisher,
             events=events, not_watched=not_watched, business=business, judging=judging, page=page,
-            demo=stage.router if stage else None,
+            demo=stage.router if stage else None, on_loopback=_is_loopback(listener),
         )  # fmt: skip
         server = uvicorn.Server(_config(app, stage.headers if stage else ()))
         host, port = listener.getsockname()[:2]
@@ -138,6 +139,10 @@ def _serve(
         return EXIT_FATAL
     _log.info("stopped")
     return EXIT_OK
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    return ip_address(listener.getsockname()[0]).is_loopback
 
 
 def _warn_of_nothing(not_watched: Iterable[str]) -> None:

@@ -109,7 +109,7 @@ _ALL = (
         pages=False,
     ),
     Signal(
-        "memory_growth", _VALUE, Needs.SCRAPE, "growth of memory an hour, of the limit",
+        "memory_growth", _VALUE, Needs.SCRAPE, "memory growth an hour (share of its limit)",
         "nothing yet: the engine will run out of memory", "ratio", Decimal("0.02"), pages=False,
     ),
     Signal(

@@ -92,10 +92,14 @@ def _of(plan: Plan) -> Iterator[_Page]:
 
 
 def _burn(plan: Plan, signal: Signal) -> _Page:
-    facts = tuple(_promise(each) for each in plan.objectives if each.signal == signal)
+    about = [each for each in plan.objectives if each.signal == signal]
+    facts = tuple(map(_promise, about))
+    first = advice.burning(
+        signal, plan.service, paged=any(each.outage is not None for each in about)
+    )
     return _Page(
         burn_alert(signal), _topic(signal), f"The objective on {signal.title} is being missed.",
-        _sentence(signal.feels), advice.burning(signal, plan.service), facts,
+        _sentence(signal.feels), first, facts,
     )  # fmt: skip
 
 

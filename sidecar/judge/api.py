@@ -18,12 +18,14 @@ def judge_router(judging: Judging, *, simulated: bool = False) -> APIRouter:
     router = APIRouter()
     names = [objective.name for objective in judging.judge.plan.objectives]
 
+    @router.head("/v1/slo", include_in_schema=False)
     @router.get("/v1/slo")
     async def slo() -> dict[str, Any]:
         """How each objective stands, and which alerts fire."""
         return {**document(judging), "simulated": simulated}
 
-    @router.api_route("/readyz", methods=["GET", "HEAD"])
+    @router.head("/readyz", include_in_schema=False)
+    @router.get("/readyz")
     async def ready(slo: str | None = Query(default=None)) -> PlainTextResponse:
         """Of this process; with ?slo=NAME 503 while that objective pages, ?slo=all while any does.
         What cannot be judged is ready: nobody is kept out because nothing is known."""

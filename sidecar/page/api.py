@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from .assets import assets
 
 if TYPE_CHECKING:
+    from ...slo.plan import Plan
     from .document import Simulation
     from .stream import Live
     from .watch import Watch
@@ -51,7 +52,7 @@ def page_router(
             live.append(made)
         return Stream(live[0])
 
-    @router.get("/page/{name}")
+    @router.api_route("/page/{name}", methods=["GET", "HEAD"])
     async def asset(name: str, request: Request) -> Response:
         if name not in loaded.files:
             return PlainTextResponse("no such file\n", 404)
@@ -61,8 +62,19 @@ def page_router(
             return Response(status_code=304, headers=tagged)
         return Response(body, media_type=media_type, headers=tagged | {"Cache-Control": "no-cache"})
 
-    @router.get("/runbooks/")
-    @router.get("/runbooks/{alert}")
+    router.include_router(_runbooks(plan))
+    return router
+
+
+def _runbooks(plan: Plan | None) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/runbooks")
+    async def without_slash() -> Response:
+        return RedirectResponse("/runbooks/")
+
+    @router.api_route("/runbooks/", methods=["GET", "HEAD"])
+    @router.api_route("/runbooks/{alert}", methods=["GET", "HEAD"])
     async def runbooks(alert: str = "") -> Response:
         if plan is None:
             return PlainTextResponse("runbooks are made for an SLO file, and none is given\n", 404)

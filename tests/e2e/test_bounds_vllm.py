@@ -15,13 +15,15 @@ from inferslo.exporters.http import HttpFetcher
 from inferslo.sidecar.commands.bounds import page_at, page_of_capture
 from inferslo.sidecar.settings.targets import Target
 from inferslo.slo.buckets import check
+from inferslo.slo.plan import Selection
 
 pytestmark = pytest.mark.e2e
 
 
 def test_the_printed_flag_makes_the_plan_fit(model: Path, tmp_path: Path) -> None:
     wanted = {"ttft": "2", "itl": "0.03", "tpot": "0.04", "e2e": "3", "queue": "0.2"}
-    slos = plan(*(objective(name, threshold=Decimal(value)) for name, value in wanted.items()))
+    objectives = (objective(name, threshold=Decimal(value)) for name, value in wanted.items())
+    slos = plan(*objectives, selection=Selection())
     before = page_of_capture(CAPTURES / "vllm-0.32.0__3-requests.prom")
     misfits = check(slos, before)
     assert [each.objective for each in misfits] == list(wanted)

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import DAY, MATCH, chat_plan, objective, plan
+from plans import DAY, MATCH, OUTAGE, burns, chat_plan, objective, plan
 from promtool import MODEL, TARGET, Said, alive, firing, prove
 
 from inferslo.rules.alerts import patient, urgent
 from inferslo.rules.compile import compile_rules
 from inferslo.rules.conditions import Conditions
 from inferslo.rules.model import Alert
-from inferslo.slo.plan import Calendar, Outage, Tier, Urgency, When, Window
+from inferslo.slo.plan import Calendar, Outage, Query, Tier, Urgency, When, Window
 
 AVAILABILITY, TTFT = "InfersloAvailabilityBurn", "InfersloTTFTBurn"
 SHARE = "{{ $value | humanizePercentage }}"
@@ -348,6 +348,36 @@ def test_what_users_feel_and_what_the_file_says_of_it_are_told() -> None:
     page = page_of("ttft", description="Answers begin\nsoon.")
     assert page["impact"] == "The answer takes long to begin."
     assert page["description"] == "Answers begin soon."
+
+
+def test_only_its_description_can_say_what_a_query_of_ones_own_is_about() -> None:
+    own = {"query": Query(value="1 - avg(up)"), "threshold": Decimal("0.1")}
+    page = page_of("promql", **own, description="Share of engines that do not answer {{ here }}.")
+    assert " above 0.1, " in page["summary"]
+    assert "of the time share of engines that do not answer " in page["summary"]
+    assert page["impact"].startswith("Share of engines that do not answer ")
+    assert "{{ here" not in page["summary"] + page["impact"]
+    for silent in ("", "x" * 99):
+        assert "your own query above 0.1" in page_of("promql", **own, description=silent)["summary"]
+
+
+def test_who_is_woken_is_not_told_that_nobody_needs_waking() -> None:
+    one = objective("memory_growth", outage=OUTAGE, burns=burns(Decimal("0.01"), pages=True))
+    page, *_ = (told.alert for told in urgent(plan(one), one))
+    ticket, *_ = (
+        told.alert for told in patient(plan(one), one) if "MemoryGrowthBurn" in told.alert.alert
+    )
+    assert "nobody needs waking" not in page.annotations["actions"]
+    assert "nobody needs waking" in ticket.annotations["actions"]
+
+
+def test_a_spent_budget_does_not_say_that_users_feel_it_now() -> None:
+    one = objective("ttft")
+    impacts = {
+        told.alert.alert: told.alert.annotations["impact"] for told in patient(plan(one), one)
+    }
+    for name in ("InfersloBudgetExhausted", "InfersloIncidentRepeats"):
+        assert impacts[name] == "Now or earlier: the answer takes long to begin."
 
 
 @pytest.mark.parametrize("signal", ["availability", "ttft", "goodput", "check", "promql"])

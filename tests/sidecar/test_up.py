@@ -108,6 +108,7 @@ def test_prometheus_judges_the_same_file_and_tells_alertmanager(tmp_path: Path) 
             wait_until(url, lambda url=url: is_up(url), PATIENCE)
         rules = httpx.get(prometheus + "/api/v1/rules").json()["data"]["groups"]
         assert "inferslo-simulated-chat-base" in {group["name"] for group in rules}
+        assert f"{up.url}/runbooks/InfersloTTFTBurn" in str(rules)
         httpx.post(up.url + "/v1/demo/faults/fallback-storm")
         wait_until(
             "Alertmanager was told by Prometheus",

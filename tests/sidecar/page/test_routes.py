@@ -64,6 +64,18 @@ def test_no_link_is_dead_without_an_slo_file(tmp_path: Path) -> None:
 def test_head_answers_as_get_does(client: TestClient) -> None:
     assert client.head("/").status_code == 200
     assert client.head("/").text == ""
+    for path in ("/runbooks/", "/page/page.css", "/v1/slo", "/readyz"):
+        assert client.head(path).status_code == 200, path
+
+
+def test_the_list_of_runbooks_is_found_without_its_slash(client: TestClient) -> None:
+    answer = client.get("/runbooks")
+    assert (answer.status_code, answer.headers["location"]) == (307, "/runbooks/")
+
+
+def test_the_schema_is_made_without_a_word(client: TestClient) -> None:
+    """FastAPI warns of two operations of one name; a warning fails a test."""
+    assert "/readyz" in client.get("/openapi.json").json()["paths"]
 
 
 def test_assets_are_asked_for_again_and_sent_only_if_they_changed(client: TestClient) -> None:
