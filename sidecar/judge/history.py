@@ -12,6 +12,7 @@ of them. Incidents are kept as runs: from when, to when, whether there was one.
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import logging
 import sqlite3
@@ -97,6 +98,8 @@ class History:
     def __init__(self, path: Path | None, longest: float) -> None:
         self.path = path
         self._longest = longest
+        if path is not None:
+            _refuse_others(path)
         self._lock = _owned(path) if path is not None else None
         try:
             self._db = _open(path)
@@ -245,12 +248,12 @@ class Counted:
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
-    """A file that is no history of ours is put aside, not overwritten; the judge begins anew."""
+    """A history that is broken is put aside, and the judge begins anew."""
     try:
-        if path is not None and path.exists() and not _is_ours(path):
-            aside = path.with_name(f"{path.name}.broken")
+        if path is not None and path.exists() and path.stat().st_size and not _is_sound(path):
+            aside = _free_name(path)
             path.replace(aside)
-            _log.warning("not a history of ours, put aside", extra=fields(file=str(aside)))
+            _log.warning("the history is broken, put aside", extra=fields(file=str(aside)))
         db = sqlite3.connect(path or ":memory:", check_same_thread=False)
         db.execute("PRAGMA synchronous = NORMAL")  # whole after SIGKILL; a power cut costs seconds
         if not db.execute("PRAGMA user_version").fetchone()[0]:
@@ -258,6 +261,30 @@ def _open(path: Path | None) -> sqlite3.Connection:
     except (sqlite3.Error, OSError) as error:
         raise _unkept(path, error) from error
     return db
+
+
+def _refuse_others(path: Path) -> None:
+    """By the first bytes, which outlive most damage: https://sqlite.org/fileformat.html 1.3."""
+    if not path.exists():
+        return
+    if path.is_file():
+        try:
+            with path.open("rb") as file:
+                head = file.read(100)
+        except OSError as error:
+            raise _unkept(path, error) from error
+        own = head.startswith(b"SQLite format 3\0") and head[68:72] == _APPLICATION_ID.to_bytes(4)
+        if own or not head:
+            return
+    raise StartError(
+        f"{path} is there and is no history of a judge: it is left as it is; name another file with"
+        " --slo-history"
+    )
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.broken{n or ''}") for n in itertools.count())
+    return next(name for name in names if not name.exists())
 
 
 def _owned(path: Path) -> TextIO:
@@ -285,15 +312,14 @@ def _unkept(path: Path | None, error: Exception) -> StartError:
     )
 
 
-def _is_ours(path: Path) -> bool:
+def _is_sound(path: Path) -> bool:
     try:
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         try:
-            [(found,)] = db.execute("PRAGMA application_id")
             [(version,)] = db.execute("PRAGMA user_version")
             [(sound,)] = db.execute("PRAGMA quick_check(1)")
         finally:
             db.close()
     except sqlite3.Error:
         return False
-    return (found, version, sound) == (_APPLICATION_ID, _VERSION, "ok")
+    return (version, sound) == (_VERSION, "ok")

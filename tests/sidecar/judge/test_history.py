@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import signal
@@ -141,21 +142,51 @@ def test_an_evaluation_that_fails_adds_nothing() -> None:
     assert history.newest() is None
 
 
-@pytest.mark.parametrize("content", [b"", b"no database", None])
-def test_a_file_that_is_no_history_is_put_aside(tmp_path: Path, content: bytes | None) -> None:
+def test_a_history_that_is_broken_is_put_aside_and_no_other_with_it(tmp_path: Path) -> None:
     path = tmp_path / "slo.db"
-    if content is None:  # somebody else's
-        with sqlite3.connect(path) as db:
+    for number in ("", "1", "2"):
+        history = History(path, DAY)
+        with history.evaluation():
+            history.count([Row(A, 1, 1)], 30)
+        assert history.of(A).sums(0, 30).total == 1
+        history.close()
+        broken = path.read_bytes()[:150] + b"x" * 4000
+        path.write_bytes(broken)
+        History(path, DAY).close()
+        assert (tmp_path / f"slo.db.broken{number}").read_bytes() == broken
+
+
+@pytest.mark.parametrize("content", [b"service: chat\n", None])
+def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    path = tmp_path / "theirs"
+    if content is None:
+        with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute("CREATE TABLE theirs (x)")
     else:
         path.write_bytes(content)
     before = path.read_bytes()
-    history = History(path, DAY)
-    with history.evaluation():
-        history.count([Row(A, 1, 1)], 30)
-    assert history.of(A).sums(0, 30).total == 1
-    history.close()
-    assert (tmp_path / "slo.db.broken").read_bytes() == before
+    with pytest.raises(StartError, match="no history of a judge"):
+        History(path, DAY)
+    assert path.read_bytes() == before
+    assert not (tmp_path / "theirs.broken").exists()
+
+
+def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "folder", Path("/dev/null")):
+        with pytest.raises(StartError, match=r"no history of a judge|must be writable"):
+            History(path, DAY)
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_empty_file_becomes_a_history(tmp_path: Path) -> None:
+    path = tmp_path / "slo.db"
+    path.touch()
+    History(path, DAY).close()
+    assert path.stat().st_size
+    assert not (tmp_path / "slo.db.broken").exists()
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
