@@ -69,7 +69,7 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
 
 def is_calm(standing: Standing) -> bool:
     """Nobody is called, and that is known."""
-    return not (standing.slo and (standing.slo["alerts"] or standing.slo["fault"]))
+    return not (standing.slo and (standing.slo["alerts"] or standing.slo["is_late"]))
 
 
 def follow(url: str, token_file: str | None, ca_file: str | None, every: float) -> int:
@@ -107,13 +107,18 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
         yield _bold("SIMULATED: inferslo --demo plays all of this; nothing here is a measurement")
     if slo["fault"]:
         yield _red(f"cannot judge: {printable(slo['fault'])}")
+    if slo["history"]["fault"]:
+        why = printable(slo["history"]["fault"])
+        yield _red(f"the history is kept in memory only, until this sidecar ends: {why}")
     yield ""
     rows = [_row(objective) for objective in slo["objectives"]]
     yield from _table([("", "STATE", "GOOD", "OF", "BUDGET LEFT", "", "BURN 1H"), *rows])
     for name, why in slo["not_judged"].items():
         yield f"{printable(name)}: not judged here: {printable(why)}"
     yield ""
-    if not slo["alerts"]:
+    if slo["is_late"]:
+        yield _red("not known who is called: nothing is judged now; what follows was so before")
+    elif not slo["alerts"]:
         yield "nobody is called"
     for number, told in enumerate(_told(slo["alerts"])):
         yield from _alert(told, url, full=not number)

@@ -23,6 +23,8 @@ def document(judging: Judging) -> dict[str, Any]:
         "interval_seconds": judging.interval,
         "judged_at": latest.at if latest is not None else None,
         "fault": judging.fault or None,
+        "is_late": judging.is_late,
+        "history": {"fault": judging.unkept or None},
         "objectives": [_objective(v, latest.alerts) for v in latest.verdicts] if latest else [],
         "alerts": [_alert(firing) for firing in latest.alerts] if latest else [],
         "not_judged": dict(latest.unjudged) if latest else {},

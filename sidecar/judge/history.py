@@ -114,6 +114,14 @@ class History:
         self._db.close()
         self._release()
 
+    def leave_the_disk(self) -> None:
+        """From now on in memory, with all that can still be read; the file stays as it is."""
+        memory = sqlite3.connect(":memory:", check_same_thread=False)
+        self._db.rollback()
+        self._db.backup(memory)
+        self._db.close()
+        self._db = memory
+
     def _release(self) -> None:
         if self._lock is not None:
             self._lock.close()

@@ -82,6 +82,10 @@ class Judge:
         """For judge.recent; None where the history is not in a file."""
         return self._history.path
 
+    def leave_the_disk(self) -> None:
+        """Judges on in memory, where the history can no longer be written."""
+        self._history.leave_the_disk()
+
     def _begin(self) -> None:
         """As after a start: nothing is known of the last hour but the history."""
         self._samples = Samples(_REMEMBER)

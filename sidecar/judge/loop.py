@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 
+from ...exporters.names import SLO_JUDGED_TIMESTAMP
 from ...exporters.reading import Point
 from ..log import fields
 from .gauges import points as gauges
 from .judge import Judge, Judgement
 from .messenger import Messenger
 
+_LATE = 3  # intervals without a judgement after which nobody judges
 _log = logging.getLogger(__name__)
 
 
@@ -20,7 +23,8 @@ class Judging:
     """Holds the latest judgement, and tells the messenger of each.
 
     Evaluations are at multiples of the interval of the wall's clock, as Prometheus's are. One that
-    fails, as on a full disk, is no judgement: the one before it stays, and tells its age.
+    fails is no judgement: the one before it stays, and tells its age. A history that cannot be
+    written, as on a full disk, costs one evaluation: it goes on in memory, and `unkept` says why.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class Judging:
         self.messenger = messenger
         self.latest: Judgement | None = None
         self.fault = ""
+        self.unkept = ""
         self.version = 0
         self._wall = wall
         self._stop = threading.Event()
@@ -60,9 +65,21 @@ class Judging:
         if self.messenger is not None:
             self.messenger.stop(patience)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether how all stands is no longer known."""
+        latest = self.latest
+        age = 0.0 if latest is None else self._wall() - latest.at
+        return bool(self.fault) or age > _LATE * self.interval + 1
+
     def points(self) -> list[Point]:
-        """The latest judgement, as published."""
-        return [] if self.latest is None else list(gauges(self.judge.plan, self.latest))
+        """The latest judgement, as published; of one that is late only when it was."""
+        if self.latest is None:
+            return []
+        points = list(gauges(self.judge.plan, self.latest))
+        if not self.is_late:
+            return points
+        return [point for point in points if point.family is SLO_JUDGED_TIMESTAMP]
 
     def step(self, points: Iterable[Point], at: float) -> None:
         """Judges what is published at a time."""
@@ -72,6 +89,8 @@ class Judging:
             if not self.fault:
                 _log.exception("cannot judge", extra=fields(error=str(error)))
             self.fault = f"{type(error).__name__}: {error}"
+            self.version += 1
+            self._leave_the_disk(error)
             return
         if self.fault:
             _log.info("judging again")
@@ -79,6 +98,20 @@ class Judging:
         self.version += 1
         if self.messenger is not None:
             self.messenger.hear(judgement)
+
+    def _leave_the_disk(self, error: Exception) -> None:
+        if not isinstance(error, sqlite3.Error) or self.unkept:
+            return
+        try:
+            self.judge.leave_the_disk()
+        except sqlite3.Error:
+            _log.exception("the history cannot be read")
+            return
+        self.unkept = str(error)
+        _log.warning(
+            "the history cannot be written: it goes on in memory, and ends with this process",
+            extra=fields(file=str(self.judge.history_file), error=self.unkept),
+        )
 
     def _run(self, collect: Callable[[], Iterable[Point]]) -> None:
         def points() -> Iterator[Point]:  # what fails in it fails in the step

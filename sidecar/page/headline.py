@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..judge.loop import Judging
     from ..judge.verdict import Verdict
 
-_LATE = 3  # intervals without a judgement after which nobody judges
-
 
 @dataclass(frozen=True, slots=True)
 class Headline:
@@ -34,7 +32,7 @@ def headline(facts: Facts) -> Headline:
         return Headline(Level.IDLE, "Not judged: no SLO file is given.", "not judged")
     if judgement is None:
         return _nothing_yet(judging)
-    if judging.fault or facts.at - judgement.at > _LATE * judging.interval + 1:
+    if judging.is_late:
         why = judging.fault or "the judge stands still"
         seen = moment(judgement.at, facts.at)
         text = f"Judging fails: {why}. What is said of objectives is of {seen}."

@@ -77,7 +77,12 @@ def alerts(facts: Facts) -> Html | None:
         return None
     firing = told(judgement.alerts)
     heading = tag("h2", "Alerts", id="alerts-h")
-    if not firing:
+    if facts.judging is not None and facts.judging.is_late:
+        late = tag(
+            "p", "Not known: nothing is judged now. What follows, if anything, was so before."
+        )
+        heading = join(heading, late)
+    elif not firing:
         return join(heading, tag("p", "Nobody is told of anything now.", class_="calm"))
     more = len(firing) - _MOST
     return join(

@@ -82,6 +82,8 @@ def test_before_the_first_judgement_it_says_that_nothing_is_judged_yet(sidecar: 
         "interval_seconds": 30,
         "judged_at": None,
         "fault": None,
+        "is_late": False,
+        "history": {"fault": None},
         "objectives": [],
         "alerts": [],
         "not_judged": {},
