@@ -147,12 +147,16 @@ def _bar(share: float | None) -> str:
 
 
 def _told(alerts: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Those of all tiers that are told of the same thing; pages first, then what is the oldest."""
+    """Those of all tiers that are told of the same thing, in the order of the sidecar."""
     groups: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
-    for alert in sorted(alerts, key=lambda alert: (alert["labels"]["tier"], alert["since"])):
+    for alert in alerts:
         about = {k: v for k, v in alert["labels"].items() if k not in _OF_TIER}
         groups.setdefault((alert["alert"], *sorted(about.items())), []).append(alert)
-    return sorted(groups.values(), key=lambda told: (not _is_page(told), told[0]["since"]))
+    return [sorted(each, key=_who) for each in groups.values()]
+
+
+def _who(alert: Mapping[str, Any]) -> tuple[object, ...]:
+    return alert["labels"]["severity"] != "page", alert["labels"]["tier"]
 
 
 def _is_page(told: Iterable[Mapping[str, Any]]) -> bool:

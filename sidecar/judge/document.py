@@ -17,14 +17,15 @@ def document(judging: Judging) -> dict[str, Any]:
     """The JSON document of GET /v1/slo. Times are Unix seconds, durations seconds, shares 0 to 1;
     null is unknown."""
     plan, latest, messenger = judging.judge.plan, judging.latest, judging.messenger
+    alerts = latest.alerts if latest else []
     return {
         "service": plan.service,
         "owner": plan.owner,
         "interval_seconds": judging.interval,
         "judged_at": latest.at if latest is not None else None,
         "fault": judging.fault or None,
-        "objectives": [_objective(v, latest.alerts) for v in latest.verdicts] if latest else [],
-        "alerts": [_alert(firing) for firing in latest.alerts] if latest else [],
+        "objectives": [_objective(v, alerts) for v in latest.verdicts] if latest else [],
+        "alerts": [_alert(firing) for firing in alerts],
         "not_judged": dict(latest.unjudged) if latest else {},
         "alertmanager": {"fault": messenger.fault or None} if messenger is not None else None,
     }

@@ -55,7 +55,7 @@ class Told:
 
 
 def told(firing: Iterable[Firing]) -> list[Told]:
-    """Pages first, then what is the oldest."""
+    """In the order in which they come; a judgement has the gravest first."""
     from ..judge.texts import filled
 
     groups: dict[tuple[str, ...], list[Firing]] = {}
@@ -67,7 +67,7 @@ def told(firing: Iterable[Firing]) -> list[Told]:
     for key, each in groups.items():
         each.sort(key=lambda one: (one.labels["severity"] != "page", one.labels["tier"]))
         found.append(Told(ident("alert", key), tuple(each), filled(each[0])))
-    return sorted(found, key=lambda alert: (alert.level.rank, alert.since))
+    return found
 
 
 def alerts(facts: Facts) -> Html | None:

@@ -132,6 +132,19 @@ def test_an_incident_says_who_is_called_and_what_to_do(screen: Screen) -> None:
     assert "nobody is called" not in lines
 
 
+def test_the_only_alert_with_steps_is_the_gravest_as_on_the_page(screen: Screen) -> None:
+    found = documents(incident())
+    [alert] = found["/v1/slo"]["alerts"][:1]
+    other = json.loads(json.dumps(alert)) | {"alert": "InfersloITLBurn", "since": 0.0}
+    other["labels"]["slo"] = "writing"
+    other["annotations"]["summary"] = "writing is slow"
+    found["/v1/slo"]["alerts"] = [alert, other, *found["/v1/slo"]["alerts"][1:]]
+    _, text = screen.of_documents(found)
+    told = [line for line in text.splitlines() if line.startswith("tier ")]
+    assert "answered" in told[0]
+    assert told[1].endswith("writing is slow")
+
+
 def test_a_budget_of_which_too_little_is_known_is_not_claimed(screen: Screen) -> None:
     careful = objective("availability", selection=ANY)
     _, text = screen.of(judged((page(10 * n) for n in range(30)), careful))

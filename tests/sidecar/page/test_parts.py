@@ -99,6 +99,18 @@ def test_an_incident_that_lasts_tells_tier_2_too(make: Make) -> None:
     assert "Tier 2, engineering, is paged since" in part(stage, "alerts")
 
 
+def test_the_gravest_stands_first_not_the_oldest(make: Make) -> None:
+    stage = make(small_plan())
+    stage.play(130)
+    stage.play(40, slow=0.6)
+    stage.play(20, slow=0.6, bad=0.99)
+    html = page(stage.facts(), assets())
+    assert "Tiers 1 and 2 are told: answered: requests fail" in part(stage, "headline")
+    assert "<title>PAGE answered · " in html
+    alerts = part(stage, "alerts")
+    assert alerts.index("checkout-assistant/answered") < alerts.index("checkout-assistant/first")
+
+
 def test_a_spent_budget_is_a_ticket_for_tier_3_and_pages_nobody(make: Make) -> None:
     stage = make(known(small_plan()))
     stage.play(130, bad=0.006)
