@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from ...exporters.reading import ErrorKind, SourceError
+from ..page.words import percent, times
 from ..printable import printable
 from ..reach import reach
 
@@ -127,7 +128,7 @@ def _row(objective: Mapping[str, Any]) -> tuple[str, ...]:
         name, state,
         _percent(objective["good_ratio"]), f"{objective['objective'] * 100:g} %",
         _percent(budget) if budget is not None else _covered(objective),
-        _bar(budget), "-" if burn is None else f"{burn:.1f}x",
+        _bar(budget), "-" if burn is None else times(burn),
     )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def _covered(objective: Mapping[str, Any]) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share * 100:.4g} %"
+    return "-" if share is None else percent(share)
 
 
 def _bar(share: float | None) -> str:

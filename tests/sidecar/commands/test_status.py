@@ -125,7 +125,7 @@ def test_an_incident_says_who_is_called_and_what_to_do(screen: Screen) -> None:
     lines = text.splitlines()
     row = next(line for line in lines if line.startswith("answered"))
     assert row.split()[1:4] == ["INCIDENT", "0", "%"]
-    assert row.split()[-2:] == ["..........", "100.0x"]
+    assert row.split()[-2:] == ["..........", "100x"]
     first = next(n for n, line in enumerate(lines) if line.startswith("tier 1 operations"))
     assert lines[first].endswith("of requests failed.") or "100%" in lines[first]
     assert all(line.startswith("  ") for line in lines[first + 1 : first + 6])
@@ -151,6 +151,15 @@ def test_a_budget_of_which_too_little_is_known_is_not_claimed(screen: Screen) ->
     row = next(line for line in text.splitlines() if line.startswith("availability"))
     assert "(knows 0%)" in row
     assert "#" not in row
+
+
+def test_a_budget_overspent_many_times_is_a_number_that_can_be_read(screen: Screen) -> None:
+    found = documents(incident())
+    [objective] = found["/v1/slo"]["objectives"]
+    objective["budget"]["remaining"], objective["burn_rate"] = -108.3, 1083.4
+    row = next(r for r in screen.of_documents(found)[1].splitlines() if r.startswith("answered"))
+    assert "-10,830 %" in row
+    assert row.endswith("1,083x")
 
 
 def test_what_is_not_known_is_a_dash_and_never_0(screen: Screen) -> None:
