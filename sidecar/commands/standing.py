@@ -14,13 +14,12 @@ from typing import Any
 import typer
 
 from ...exporters.reading import ErrorKind, SourceError
+from ...slo.quantities import format_duration
+from ..page.levels import Level
 from ..page.words import percent, times
 from ..printable import printable
 from ..reach import reach
 
-_WORDS = {
-    "ok": "ok", "no_traffic": "no traffic", "no_data": "no data", "signal_missing": "no signal",
-}  # fmt: skip
 _BAR = 10
 _OF_TIER = ("tier", "team", "severity", "urgency")
 _LEAST_NAME = 8
@@ -109,8 +108,9 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
     if slo["fault"]:
         yield _red(f"cannot judge: {printable(slo['fault'])}")
     yield ""
-    rows = [_row(objective) for objective in slo["objectives"]]
-    yield from _table([("", "STATE", "GOOD", "OF", "BUDGET LEFT", "", "BURN 1H"), *rows])
+    rows = [_row(objective) for objective in sorted(slo["objectives"], key=_rank)]
+    good = f"GOOD {format_duration(slo['base_seconds']).upper()}"
+    yield from _table([("", "STATE", good, "OF", "BUDGET LEFT", "", "BURN 1H"), *rows])
     for name, why in slo["not_judged"].items():
         yield f"{printable(name)}: not judged here: {printable(why)}"
     yield ""
@@ -123,13 +123,22 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
 def _row(objective: Mapping[str, Any]) -> tuple[str, ...]:
     budget, burn = objective["budget"]["remaining"], objective["burn_rate"]
     name = printable(" ".join(filter(None, [objective["name"], objective["group_text"]])))
-    state = "INCIDENT" if objective["incident"] else _WORDS.get(objective["state"], "unknown")
     return (
-        name, state,
+        name, _state(objective),
         _percent(objective["good_ratio"]), f"{objective['objective'] * 100:g} %",
         _percent(budget) if budget is not None else _covered(objective),
         _bar(budget), "-" if burn is None else times(burn),
     )  # fmt: skip
+
+
+def _rank(objective: Mapping[str, Any]) -> int:
+    return Level(objective["standing"]["level"]).rank
+
+
+def _state(objective: Mapping[str, Any]) -> str:
+    """The page's word; loud where there is work."""
+    word: str = objective["standing"]["word"]
+    return word.upper() if objective["standing"]["level"] in (Level.PAGE, Level.TICKET) else word
 
 
 def _covered(objective: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...slo.plan import Objective
+from ..page.levels import standing
 from .firing import Firing
 from .gauges import group_text
 from .loop import Judging
@@ -22,6 +23,7 @@ def document(judging: Judging) -> dict[str, Any]:
         "service": plan.service,
         "owner": plan.owner,
         "interval_seconds": judging.interval,
+        "base_seconds": plan.evaluation.base,
         "judged_at": latest.at if latest is not None else None,
         "fault": judging.fault or None,
         "objectives": [_objective(v, alerts) for v in latest.verdicts] if latest else [],
@@ -33,6 +35,7 @@ def document(judging: Judging) -> dict[str, Any]:
 
 def _objective(verdict: Verdict, firing: Iterable[Firing]) -> dict[str, Any]:
     objective, spent = verdict.objective, verdict.spent
+    level, word = standing(verdict)
     return {
         "name": objective.name,
         "group": dict(verdict.group),
@@ -42,6 +45,7 @@ def _objective(verdict: Verdict, firing: Iterable[Firing]) -> dict[str, Any]:
         "threshold": None if objective.threshold is None else float(objective.threshold),
         "objective": float(objective.objective),
         "budgeting": str(objective.budgeting),
+        "standing": {"level": str(level), "word": word},
         "state": None if verdict.state is None else verdict.state.name.lower(),
         "good_ratio": None if verdict.ratio is None else 1 - verdict.ratio,
         "burn_rate": verdict.burn_rate,

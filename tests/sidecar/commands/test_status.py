@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -100,10 +101,10 @@ def test_all_well(screen: Screen) -> None:
     assert code == 0
     head, _, titles, row, *rest = text.splitlines()
     assert head.startswith("checkout-assistant  judged ")
-    assert titles.split() == ["STATE", "GOOD", "OF", "BUDGET", "LEFT", "BURN", "1H"]
+    assert titles.split() == ["STATE", "GOOD", "5M", "OF", "BUDGET", "LEFT", "BURN", "1H"]
     assert row.split() == [
         "answered",
-        "ok",
+        "OK",
         "100",
         "%",
         "99",
@@ -162,10 +163,42 @@ def test_a_budget_overspent_many_times_is_a_number_that_can_be_read(screen: Scre
     assert row.endswith("1,083x")
 
 
+def test_states_are_the_words_of_the_page_and_the_worst_stand_first(screen: Screen) -> None:
+    def standing(judging: Judging, name: str) -> dict[str, Any]:
+        [one] = documents(judging)["/v1/slo"]["objectives"]
+        return one | {"name": name}
+
+    found = documents(incident())
+    found["/v1/slo"]["objectives"] = [
+        standing(healthy(), "fine"),
+        standing(judged(iter([page(1), page(1)])), "idle"),
+        standing(judged(iter([[]])), "blind"),
+        standing(spent(), "poor"),
+        standing(incident(), "broken"),
+    ]
+    lines = screen.of_documents(found)[1].splitlines()
+    begin = next(n for n, line in enumerate(lines) if "STATE" in line) + 1
+    assert [" ".join(line.split()[:3]) for line in lines[begin : begin + 5]] == [
+        "broken INCIDENT 0", "poor BUDGET SPENT", "blind No data", "idle No traffic", "fine OK 100"
+    ]  # fmt: skip
+
+
+def spent() -> Judging:
+    """Nothing burns, and too much has."""
+    few = replace(AVAILABILITY, burns=(), outage=None)
+    return judged((page(98 * n, 2 * n) for n in range(30)), few)
+
+
+def test_the_window_of_good_is_that_of_the_file(screen: Screen) -> None:
+    found = documents(healthy())
+    found["/v1/slo"]["base_seconds"] = 600
+    assert "GOOD 10M" in screen.of_documents(found)[1]
+
+
 def test_what_is_not_known_is_a_dash_and_never_0(screen: Screen) -> None:
     code, text = screen.of(judged(iter([[]])))
     row = next(line for line in text.splitlines() if line.startswith("answered"))
-    assert row.split()[1:4] == ["no", "data", "-"]
+    assert row.split()[1:4] == ["No", "data", "-"]
     assert row.endswith("-")
     assert code == 0
 
