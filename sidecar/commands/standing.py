@@ -179,6 +179,8 @@ def _alert(told: Sequence[Mapping[str, Any]], url: str, *, full: bool) -> Iterat
     teams = dict.fromkeys(f"tier {a['labels']['tier']} {a['labels']['team']}" for a in told)
     head = printable(f"{' and '.join(teams)}, {labels['severity']}: {texts['summary']}")
     yield _red(head) if _is_page(told) else head
+    if described := texts.get("description"):
+        yield f"  {printable(described)}"
     if full:
         yield f"  {printable(texts['impact'])}"
         yield from (f"  {printable(action)}" for action in texts["actions"].splitlines())

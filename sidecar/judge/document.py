@@ -40,6 +40,7 @@ def _objective(verdict: Verdict, firing: Iterable[Firing]) -> dict[str, Any]:
         "name": objective.name,
         "group": dict(verdict.group),
         "group_text": group_text(verdict),
+        "description": objective.description,
         "signal": objective.signal.name,
         "title": objective.signal.title,
         "threshold": None if objective.threshold is None else float(objective.threshold),

@@ -133,6 +133,15 @@ def test_an_incident_says_who_is_called_and_what_to_do(screen: Screen) -> None:
     assert "nobody is called" not in lines
 
 
+def test_a_description_stands_with_its_alert(screen: Screen) -> None:
+    searches = replace(AVAILABILITY, description="Searches find\nwhat is there.")
+    _, text = screen.of(judged((page(0, 10 * n) for n in range(30)), searches))
+    lines = text.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("tier 1 operations"))
+    assert lines[first + 1] == "  Searches find what is there."
+    assert "Searches" not in screen.of(incident())[1]
+
+
 def test_the_only_alert_with_steps_is_the_gravest_as_on_the_page(screen: Screen) -> None:
     found = documents(incident())
     [alert] = found["/v1/slo"]["alerts"][:1]

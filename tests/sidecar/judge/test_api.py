@@ -98,6 +98,7 @@ def test_what_is_not_known_is_null(sidecar: Sidecar) -> None:
         "name": "availability",
         "group": {},
         "group_text": "",
+        "description": "",
         "signal": "availability",
         "title": availability["title"],
         "threshold": None,
@@ -139,7 +140,7 @@ def test_an_outage_is_told_with_who_is_called_and_what_to_do(sidecar: Sidecar) -
 
 
 def test_the_documented_shape_is_the_shape() -> None:
-    sidecar = Sidecar(objective("agent_turn_success", **TURNS))
+    sidecar = Sidecar(objective("agent_turn_success", **TURNS, description="Turns end well."))
     for n in range(25):
         sidecar.step(turns(acme=(0, 10 * n)))
     documented = DOCS.read_text("utf-8").partition("```json\n")[2].partition("```")[0]

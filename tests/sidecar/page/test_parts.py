@@ -17,7 +17,7 @@ from stage import ANY, Played, Stage, small_plan
 from inferslo.sidecar.page.assets import assets
 from inferslo.sidecar.page.document import SECTIONS, page
 from inferslo.sidecar.page.objectives import promise
-from inferslo.slo.plan import Plan
+from inferslo.slo.plan import Plan, Query
 
 Make = Callable[..., Stage]
 
@@ -109,6 +109,32 @@ def test_the_gravest_stands_first_not_the_oldest(make: Make) -> None:
     assert "<title>PAGE answered · " in html
     alerts = part(stage, "alerts")
     assert alerts.index("checkout-assistant/answered") < alerts.index("checkout-assistant/first")
+
+
+SAID = "Searches find what is there."
+
+
+@pytest.mark.parametrize("signal", ["availability", "promql"])
+def test_a_description_stands_with_its_objective_and_its_alert(make: Make, signal: str) -> None:
+    errors = 'sum(rate(inferslo_requests_total{outcome="error"}[$window]))'
+    query = Query(bad=errors, total="sum(rate(inferslo_requests_total[$window]))")
+    own = {"query": query} if signal == "promql" else {}
+    searches = objective(signal, name="searches", selection=ANY, description=SAID, **own)
+    stage = make(small_plan(objectives=(searches,)))
+    stage.play(130)
+    stage.play(20, bad=0.6)
+    assert f"searches {SAID} " in part(stage, "objectives")
+    assert SAID in part(stage, "alerts")
+    feels = SAID.rstrip(".") if signal == "promql" else "requests fail"
+    assert f"searches: {feels}" in part(stage, "headline")
+
+
+def test_without_a_description_nothing_stands_in_its_place(make: Make) -> None:
+    stage = make(small_plan())
+    stage.play(130)
+    stage.play(20, bad=0.6)
+    assert '<span class="small"></span>' not in stage.html()
+    assert '<p class="small"></p>' not in stage.html()
 
 
 def test_a_spent_budget_is_a_ticket_for_tier_3_and_pages_nobody(make: Make) -> None:
