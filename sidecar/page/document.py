@@ -10,7 +10,7 @@ from typing import Protocol
 from .assets import Assets
 from .headline import headline
 from .html import Html, join, tag
-from .machines import machines, names_of_engines
+from .machines import engines, machines
 from .rest import changes, how_to_be_judged, missing
 from .svg import shape
 from .told import alerts
@@ -76,10 +76,9 @@ def _parts(facts: Facts) -> Iterator[tuple[str, Html | None]]:
 
 
 def _about(facts: Facts) -> Html:
-    engines = list(names_of_engines(facts))
     judgement = facts.judgement
     each = [
-        f"Engines: {', '.join(engines)}" if engines else None,
+        engines(facts),
         (f"Owner: {facts.judging.judge.plan.owner}" if facts.judging else None),
         join("Judged at ", clock(judgement.at, facts.at)) if judgement is not None else None,
     ]

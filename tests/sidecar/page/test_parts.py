@@ -241,6 +241,25 @@ def test_the_numbers_of_engines_and_gpus(make: Make) -> None:
         assert said in machines.replace(" now ", " "), said
 
 
+def test_an_engine_that_is_dead_stays_with_since_when_and_why(make: Make) -> None:
+    stage = make(small_plan())
+    stage.play(10)
+    stage.play(20, up=False)
+    assert "Engines: qwen-0 down since 12:05:00 UTC" in part(stage, "about")
+    assert "Engine qwen-0 down since 12:05:00 UTC : nobody listens at 127.0.0.1:8000" in part(
+        stage, "machines"
+    )
+    stage.play(1)
+    assert "Engines: qwen-0 Owner" in part(stage, "about")
+    assert "down" not in part(stage, "machines")
+
+
+def test_an_engine_that_never_answered_is_there(make: Make) -> None:
+    stage = make(small_plan())
+    assert "Engines: qwen-0 starting , never read yet" in part(stage, "about")
+    assert "Engine qwen-0 starting , never read yet" in part(stage, "machines")
+
+
 def test_business_counts_the_last_hour_only(make: Make) -> None:
     stage = make(None)
     stage.play(200, turns=1000)
