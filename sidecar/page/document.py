@@ -21,7 +21,7 @@ SECTIONS = (
     "alerts", "judged", "objectives", "tiers", "business", "machines", "changes", "missing",
 )  # fmt: skip
 """In the order in which whoever was woken needs them; the names of the parts, `headline` and
-`about` apart. A part may be empty."""
+`about` apart. A part may be empty. What a demo can break stands after the alerts."""
 _DEMO = "demo"
 _REFRESH = 10  # seconds, where no script runs
 
@@ -89,7 +89,7 @@ def page(facts: Facts, assets: Assets, simulation: Simulation | None = None) -> 
     """The whole document."""
     service = facts.judging.judge.plan.service if facts.judging else "inferslo sidecar"
     made = {part.id: part for part in parts(facts, simulation)}
-    sections = SECTIONS if simulation is None else (_DEMO, *SECTIONS)
+    sections = SECTIONS if simulation is None else (SECTIONS[0], _DEMO, *SECTIONS[1:])
     body = join(
         tag("a", "To the alerts", href="#main", class_="skip"),
         tag("p", tag("strong", "SIMULATED"), f" {simulation.simulated}", class_="simulated",

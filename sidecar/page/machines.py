@@ -116,8 +116,5 @@ def engines(facts: Facts) -> Html | None:
         for (feed, group), source in _watched(facts).items()
         if feed == Feed.ENGINE
     ]
-    return (
-        join("Engines: ", [(", " if n else "", one) for n, one in enumerate(each)])
-        if each
-        else None
-    )
+    listed = [(", " if n else "", one) for n, one in enumerate(each)]
+    return join("Engines: ", listed) if each else None

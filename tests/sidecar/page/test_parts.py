@@ -385,6 +385,12 @@ def test_a_runbook_of_the_user_is_linked_as_it_is(make: Make) -> None:
     assert 'href="https://wiki.example/InfersloTTFTBurn"' in stage.parts()["alerts"].html
 
 
+def test_what_a_demo_can_break_stands_after_the_alerts(make: Make) -> None:
+    html = page(make(small_plan()).facts(), assets(), Played("all of it"))
+    sections = re.findall(r'<section id="(\w+)"', html)
+    assert sections == [SECTIONS[0], "demo", *SECTIONS[1:]]
+
+
 def test_what_is_simulated_is_said_loudly(make: Make) -> None:
     stage = make(None)
     html = page(stage.facts(), assets(), Played("the engine is played"))
