@@ -118,7 +118,7 @@ SAID = "Searches find what is there."
 def test_a_description_stands_with_its_objective_and_its_alert(make: Make, signal: str) -> None:
     errors = 'sum(rate(inferslo_requests_total{outcome="error"}[$window]))'
     query = Query(bad=errors, total="sum(rate(inferslo_requests_total[$window]))")
-    own = {"query": query} if signal == "promql" else {}
+    own: dict[str, Any] = {"query": query} if signal == "promql" else {}
     searches = objective(signal, name="searches", selection=ANY, description=SAID, **own)
     stage = make(small_plan(objectives=(searches,)))
     stage.play(130)
