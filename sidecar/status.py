@@ -44,6 +44,8 @@ def _source(state: SourceState) -> dict[str, Any]:
         "last_success": state.last_success,
         "errors": {str(kind): count for kind, count in state.errors.items()},
     }
+    if watched := _watched(state):
+        document["watches"] = watched
     if latest is None:
         return document
     document["read_seconds"] = round(latest.seconds, 6)
@@ -54,6 +56,15 @@ def _source(state: SourceState) -> dict[str, Any]:
         document["gives"] = sorted({point.family.name for point in latest.observation.points})
         document["missing"] = [_gap(gap) for gap in latest.observation.gaps]
     return document
+
+
+def _watched(state: SourceState) -> dict[str, str]:
+    """Which engine, GPU or gateway the source reads, answer it or not; empty of other sources."""
+    health = state.source.up_point(up=False)
+    if health is None or not any(health.labels):
+        return {}
+    labels = dict(zip(health.family.labels, health.labels, strict=True))
+    return {"feed": str(health.family.feed), **labels}
 
 
 def _state(state: SourceState) -> str:

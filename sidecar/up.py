@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
 
@@ -22,22 +26,23 @@ if TYPE_CHECKING:
     from .beside import Beside
     from .demo.live.stage import Stage
 
+_NAME = "inferslo"
 _PATIENCE = 2.0  # seconds until a progress line
 _DEADLINE = 3.0  # seconds for one port
 
 _NOTHING = """\
 no engine found on 127.0.0.1, ports {ports}
   Start one:            vllm serve MODEL --port 8000
-  Or say where it is:   inferslo up --engine http://HOST:PORT
+  Or say where it is:   {inferslo} up --engine http://HOST:PORT
                         (make up ARGS="--engine http://HOST:PORT")
-  Or play with one:     inferslo up --demo (it is simulated)
-  Or read one page:     inferslo read http://HOST:PORT --explain"""
+  Or play with one:     {inferslo} up --demo (it is simulated)
+  Or read one page:     {inferslo} read http://HOST:PORT --explain"""
 
 _NEXT = """\
 Serving at {base}, which a browser shows; stop with Ctrl-C. Try:
   curl {base}/metrics
   curl {base}/v1/status
-  inferslo status --sidecar {base}"""
+  {inferslo} status --sidecar {base}"""
 
 
 _NEXT_DEMO = """\
@@ -45,6 +50,7 @@ _NEXT_DEMO = """\
 Break something:
   curl -X POST {base}/v1/demo/faults/queue-avalanche
   curl {base}/v1/slo
+  {inferslo} watch --sidecar {base}
   curl -X DELETE {base}/v1/demo/faults
 Ask a simulated engine, and feel it:
   curl -N {engine}/v1/completions -d '{{"prompt": "Hello", "stream": true}}'"""
@@ -65,7 +71,8 @@ def up(loaded: Loaded, *, demo: bool, with_prometheus: bool) -> int:
             say_next(host, port)
             if stage is not None:
                 typer.echo(_NEXT_DEMO.format(
-                    banner=stage.banner, base=_base(host, port), engine=stage.engines[0].url
+                    banner=stage.banner, base=_base(host, port), engine=stage.engines[0].url,
+                    inferslo=command(),
                 ))  # fmt: skip
             if beside is not None:
                 beside.start(_base(host, port))
@@ -107,13 +114,24 @@ def settle(settings: Settings, ports: Iterable[int] = USUAL_PORTS) -> Settings:
             typer.echo(printable(_sentence(answer)))
         settings = _watching(settings, found)
         if not settings.engines and not settings.litellm:
-            raise NothingFoundError(_NOTHING.format(ports=", ".join(map(str, ports))))
+            listed = ", ".join(map(str, ports))
+            raise NothingFoundError(_NOTHING.format(ports=listed, inferslo=command()))
     return settings
 
 
 def say_next(host: str, port: int) -> None:
     """Says where it serves, and what to try; once it listens, since the port may be in use."""
-    typer.echo(_NEXT.format(base=_base(host, port)))
+    typer.echo(_NEXT.format(base=_base(host, port), inferslo=command()))
+
+
+def command() -> str:
+    """What to type for `inferslo`: the path that was typed, where a virtual environment is not on
+    PATH."""
+    if shutil.which(_NAME):
+        return _NAME
+    if Path(sys.argv[0]).name == _NAME:
+        return shlex.quote(sys.argv[0])
+    return f"{shlex.quote(sys.executable)} -m inferslo.sidecar"
 
 
 def _base(host: str, port: int) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 import typer
 
 from ...exporters.reading import ErrorKind, SourceError
+from ...slo.quantities import format_duration
+from ..page.levels import Level
+from ..page.words import percent, times
 from ..printable import printable
 from ..reach import reach
 
-_WORDS = {
-    "ok": "ok", "no_traffic": "no traffic", "no_data": "no data", "signal_missing": "no signal",
-}  # fmt: skip
 _BAR = 10
 _OF_TIER = ("tier", "team", "severity", "urgency")
 _LEAST_NAME = 8
@@ -111,8 +111,9 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
         why = printable(slo["history"]["fault"])
         yield _red(f"the history is kept in memory only, until this sidecar ends: {why}")
     yield ""
-    rows = [_row(objective) for objective in slo["objectives"]]
-    yield from _table([("", "STATE", "GOOD", "OF", "BUDGET LEFT", "", "BURN 1H"), *rows])
+    rows = [_row(objective) for objective in sorted(slo["objectives"], key=_rank)]
+    good = f"GOOD {format_duration(slo['base_seconds']).upper()}"
+    yield from _table([("", "STATE", good, "OF", "BUDGET LEFT", "", "BURN 1H"), *rows])
     for name, why in slo["not_judged"].items():
         yield f"{printable(name)}: not judged here: {printable(why)}"
     yield ""
@@ -127,13 +128,22 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
 def _row(objective: Mapping[str, Any]) -> tuple[str, ...]:
     budget, burn = objective["budget"]["remaining"], objective["burn_rate"]
     name = printable(" ".join(filter(None, [objective["name"], objective["group_text"]])))
-    state = "INCIDENT" if objective["incident"] else _WORDS.get(objective["state"], "unknown")
     return (
-        name, state,
+        name, _state(objective),
         _percent(objective["good_ratio"]), f"{objective['objective'] * 100:g} %",
         _percent(budget) if budget is not None else _covered(objective),
-        _bar(budget), "-" if burn is None else f"{burn:.1f}x",
+        _bar(budget), "-" if burn is None else times(burn),
     )  # fmt: skip
+
+
+def _rank(objective: Mapping[str, Any]) -> int:
+    return Level(objective["standing"]["level"]).rank
+
+
+def _state(objective: Mapping[str, Any]) -> str:
+    """The page's word; loud where there is work."""
+    word: str = objective["standing"]["word"]
+    return word.upper() if objective["standing"]["level"] in (Level.PAGE, Level.TICKET) else word
 
 
 def _covered(objective: Mapping[str, Any]) -> str:
@@ -141,7 +151,7 @@ def _covered(objective: Mapping[str, Any]) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share * 100:.4g} %"
+    return "-" if share is None else percent(share)
 
 
 def _bar(share: float | None) -> str:
@@ -152,12 +162,16 @@ def _bar(share: float | None) -> str:
 
 
 def _told(alerts: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Those of all tiers that are told of the same thing; pages first, then what is the oldest."""
+    """Those of all tiers that are told of the same thing, in the order of the sidecar."""
     groups: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
-    for alert in sorted(alerts, key=lambda alert: (alert["labels"]["tier"], alert["since"])):
+    for alert in alerts:
         about = {k: v for k, v in alert["labels"].items() if k not in _OF_TIER}
         groups.setdefault((alert["alert"], *sorted(about.items())), []).append(alert)
-    return sorted(groups.values(), key=lambda told: (not _is_page(told), told[0]["since"]))
+    return [sorted(each, key=_who) for each in groups.values()]
+
+
+def _who(alert: Mapping[str, Any]) -> tuple[object, ...]:
+    return alert["labels"]["severity"] != "page", alert["labels"]["tier"]
 
 
 def _is_page(told: Iterable[Mapping[str, Any]]) -> bool:
@@ -170,6 +184,8 @@ def _alert(told: Sequence[Mapping[str, Any]], url: str, *, full: bool) -> Iterat
     teams = dict.fromkeys(f"tier {a['labels']['tier']} {a['labels']['team']}" for a in told)
     head = printable(f"{' and '.join(teams)}, {labels['severity']}: {texts['summary']}")
     yield _red(head) if _is_page(told) else head
+    if described := texts.get("description"):
+        yield f"  {printable(described)}"
     if full:
         yield f"  {printable(texts['impact'])}"
         yield from (f"  {printable(action)}" for action in texts["actions"].splitlines())

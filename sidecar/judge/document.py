@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...slo.plan import Objective
+from ..page.levels import standing
 from .firing import Firing
 from .gauges import group_text
 from .loop import Judging
@@ -17,16 +18,18 @@ def document(judging: Judging) -> dict[str, Any]:
     """The JSON document of GET /v1/slo. Times are Unix seconds, durations seconds, shares 0 to 1;
     null is unknown."""
     plan, latest, messenger = judging.judge.plan, judging.latest, judging.messenger
+    alerts = latest.alerts if latest else []
     return {
         "service": plan.service,
         "owner": plan.owner,
         "interval_seconds": judging.interval,
+        "base_seconds": plan.evaluation.base,
         "judged_at": latest.at if latest is not None else None,
         "fault": judging.fault or None,
         "is_late": judging.is_late,
         "history": {"fault": judging.unkept or None},
-        "objectives": [_objective(v, latest.alerts) for v in latest.verdicts] if latest else [],
-        "alerts": [_alert(firing) for firing in latest.alerts] if latest else [],
+        "objectives": [_objective(v, alerts) for v in latest.verdicts] if latest else [],
+        "alerts": [_alert(firing) for firing in alerts],
         "not_judged": dict(latest.unjudged) if latest else {},
         "alertmanager": {"fault": messenger.fault or None} if messenger is not None else None,
     }
@@ -34,15 +37,18 @@ def document(judging: Judging) -> dict[str, Any]:
 
 def _objective(verdict: Verdict, firing: Iterable[Firing]) -> dict[str, Any]:
     objective, spent = verdict.objective, verdict.spent
+    level, word = standing(verdict)
     return {
         "name": objective.name,
         "group": dict(verdict.group),
         "group_text": group_text(verdict),
+        "description": objective.description,
         "signal": objective.signal.name,
         "title": objective.signal.title,
         "threshold": None if objective.threshold is None else float(objective.threshold),
         "objective": float(objective.objective),
         "budgeting": str(objective.budgeting),
+        "standing": {"level": str(level), "word": word},
         "state": None if verdict.state is None else verdict.state.name.lower(),
         "good_ratio": None if verdict.ratio is None else 1 - verdict.ratio,
         "burn_rate": verdict.burn_rate,

@@ -22,6 +22,7 @@ from ...slo.plan import Objective, Plan, Selection, Severity
 from ..log import fields
 from .counting import Counting, counting
 from .firing import Alarms, Firing
+from .gravity import gravest_first
 from .history import GroupLabels, History, Key, Row
 from .page import samples_of
 from .promql import Engine, FailedError, UnsupportedError
@@ -46,8 +47,9 @@ class Judgement:
 
     @property
     def alerts(self) -> list[Firing]:
-        """What fires, but for the watchdog, which always does."""
-        return [one for one in self.firing if one.alert.alert != WATCHDOG.name]
+        """What fires, the gravest first; but for the watchdog, which always does."""
+        told = (one for one in self.firing if one.alert.alert != WATCHDOG.name)
+        return gravest_first(told, self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)

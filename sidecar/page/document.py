@@ -10,7 +10,7 @@ from typing import Protocol
 from .assets import Assets
 from .headline import headline
 from .html import Html, join, tag
-from .machines import machines, names_of_engines
+from .machines import engines, machines
 from .rest import changes, how_to_be_judged, missing
 from .svg import shape
 from .told import alerts
@@ -21,7 +21,7 @@ SECTIONS = (
     "alerts", "judged", "objectives", "tiers", "business", "machines", "changes", "missing",
 )  # fmt: skip
 """In the order in which whoever was woken needs them; the names of the parts, `headline` and
-`about` apart. A part may be empty."""
+`about` apart. A part may be empty. What a demo can break stands after the alerts."""
 _DEMO = "demo"
 _REFRESH = 10  # seconds, where no script runs
 
@@ -76,10 +76,9 @@ def _parts(facts: Facts) -> Iterator[tuple[str, Html | None]]:
 
 
 def _about(facts: Facts) -> Html:
-    engines = list(names_of_engines(facts))
     judgement = facts.judgement
     each = [
-        f"Engines: {', '.join(engines)}" if engines else None,
+        engines(facts),
         (f"Owner: {facts.judging.judge.plan.owner}" if facts.judging else None),
         join("Judged at ", clock(judgement.at, facts.at)) if judgement is not None else None,
     ]
@@ -90,7 +89,7 @@ def page(facts: Facts, assets: Assets, simulation: Simulation | None = None) -> 
     """The whole document."""
     service = facts.judging.judge.plan.service if facts.judging else "inferslo sidecar"
     made = {part.id: part for part in parts(facts, simulation)}
-    sections = SECTIONS if simulation is None else (_DEMO, *SECTIONS)
+    sections = SECTIONS if simulation is None else (SECTIONS[0], _DEMO, *SECTIONS[1:])
     body = join(
         tag("a", "To the alerts", href="#main", class_="skip"),
         tag("p", tag("strong", "SIMULATED"), f" {simulation.simulated}", class_="simulated",

@@ -127,14 +127,20 @@ def _numbers(point: Point, labels: Mapping[str, str]) -> Iterator[tuple[Key, flo
         where = _WANTED[name]
         if where and labels[where[0]] not in where[1:]:
             return
-        group = next((labels[label] for label in _GROUPS if label in labels), "")
-        if "gpu" in labels:
-            group = f"{labels['gpu']} ({group})"
+        group = group_of(labels)
         if isinstance(value, Histogram):
             yield (name, group, "sum"), value.sum
             yield (name, group, "count"), value.count
         else:
             yield (name, group, ""), value
+
+
+def group_of(labels: Mapping[str, str]) -> str:
+    """Of which engine, GPU, … a number is."""
+    group = next((labels[label] for label in _GROUPS if label in labels), "")
+    if "gpu" not in labels:
+        return group
+    return f"{labels['gpu']} ({group})" if group else labels["gpu"]
 
 
 def groups(trends: Trends, feed: Feed) -> list[str]:

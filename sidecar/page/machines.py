@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 from ...exporters.names import Feed
-from .figures import Shown, groups, shown
+from .figures import Shown, group_of, groups, shown
 from .html import Html, join, row, table, tag
 from .levels import Level, of_source
 from .svg import spark, state
@@ -21,7 +21,7 @@ _COLUMNS = ("Source", "State", "Last read", "What is wrong")
 
 
 def machines(facts: Facts) -> Html:
-    all_of_them = [(feed, group) for feed in _TITLES for group in groups(facts.trends, feed)]
+    all_of_them = [(feed, group) for feed in _TITLES for group in _groups(facts, feed)]
     cards = [_card(facts, feed, group) for feed, group in all_of_them[:_MOST]]
     more = len(all_of_them) - _MOST
     return join(
@@ -32,15 +32,47 @@ def machines(facts: Facts) -> Html:
     )
 
 
+def _groups(facts: Facts, feed: Feed) -> list[str]:
+    """Of which there are numbers, and those that are to be watched and give none."""
+    watched = {group for of, group in _watched(facts) if of == feed}
+    return sorted({*groups(facts.trends, feed), *watched})
+
+
+def _watched(facts: Facts) -> dict[tuple[str, str], dict[str, Any]]:
+    """The sources that are of one engine, GPU or gateway, by feed and group."""
+    found = {}
+    for source in facts.status["sources"]:
+        if watches := source.get("watches"):
+            found[watches["feed"], group_of(watches)] = source
+    return found
+
+
 def _card(facts: Facts, feed: Feed, group: str) -> Html:
-    said = _facts(facts, group) if feed is Feed.ENGINE else ""
+    source = _watched(facts).get((feed, group), {})
+    said = _facts(source)
     return tag(
         "article",
         tag("h3", f"{_TITLES[feed]} {group}".rstrip()),
         tag("p", said, class_="small") if said else None,
+        tag("p", _absent(source, facts.at), _why(source)) if _is_absent(source) else None,
         tag("dl", [_figure(one) for one in shown(facts.trends, feed, group)]),
         class_="card",
     )
+
+
+def _is_absent(source: Mapping[str, Any]) -> bool:
+    return bool(source) and source["state"] != "up"
+
+
+def _absent(source: Mapping[str, Any], now: float) -> Html:
+    """down since 12:03:30 UTC."""
+    word, last = source["state"], source["last_success"]
+    since = join(" since ", clock(last, now)) if last is not None else ", never read yet"
+    return join(state(of_source(word), word), since)
+
+
+def _why(source: Mapping[str, Any]) -> str:
+    return f": {source['error']['detail']}" if "error" in source else ""
 
 
 def _figure(one: Shown) -> Html:
@@ -51,13 +83,9 @@ def _figure(one: Shown) -> Html:
     return tag("div", tag("dt", one.figure.title), tag("dd", number, line))
 
 
-def _facts(facts: Facts, engine: str) -> str:
-    for source in facts.status["sources"]:
-        if source["name"] == engine:
-            said: dict[str, str] = source.get("facts", {})
-            known = {key.replace("_", " "): value for key, value in said.items() if value}
-            return ", ".join(f"{key} {value}" for key, value in known.items())
-    return ""
+def _facts(source: Mapping[str, Any]) -> str:
+    known = {key.replace("_", " "): value for key, value in source.get("facts", {}).items()}
+    return ", ".join(f"{key} {value}" for key, value in known.items() if value)
 
 
 def _sources(facts: Facts) -> Html:
@@ -81,9 +109,12 @@ def _source(source: dict[str, Any], now: float) -> Html:
     return row(_COLUMNS, cells)
 
 
-def names_of_engines(facts: Facts) -> Iterator[str]:
-    """For the head of the page."""
-    for source in facts.status["sources"]:
-        said = source.get("facts", {})
-        if "engine_type" in said or "version" in said:
-            yield source["name"]
+def engines(facts: Facts) -> Html | None:
+    """For the head of the page: all that are to be watched, and which of them do not answer."""
+    each = [
+        join(group, " ", _absent(source, facts.at)) if _is_absent(source) else group
+        for (feed, group), source in _watched(facts).items()
+        if feed == Feed.ENGINE
+    ]
+    listed = [(", " if n else "", one) for n, one in enumerate(each)]
+    return join("Engines: ", listed) if each else None

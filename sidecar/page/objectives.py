@@ -56,7 +56,11 @@ def _row(verdict: Verdict, recent: Recent, firing: Sequence[Told], service: str)
     line = recent.burn(objective, verdict.group)
     cells: tuple[Content, ...] = (
         state(level, word),
-        (tag("span", name, class_="name"), tag("span", promise(objective), class_="small")),
+        (
+            tag("span", name, class_="name"),
+            tag("span", objective.description, class_="small") if objective.description else None,
+            tag("span", promise(objective), class_="small"),
+        ),
         _budget(verdict),
         (
             tag("span", "no traffic" if burn is None else times(burn), class_="number"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ...slo.signals import SIGNALS
 from .html import Html, join, tag
 from .levels import Level, of_severity
 from .svg import state
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..judge.firing import Firing
 
 _OF_TIER = ("tier", "team", "severity", "urgency")
+_OWN = SIGNALS["promql"].feels
 _MOST = 30
 
 
@@ -39,8 +41,15 @@ class Told:
 
     @property
     def feels(self) -> str:
-        text = self.texts.get("impact", "").rstrip(".")
-        return text[:1].lower() + text[1:]
+        """Of a query of the user's own only its description can tell."""
+        impact = self.texts.get("impact", "").rstrip(".")
+        felt = impact[:1].lower() + impact[1:]
+        return self.description.rstrip(".") or felt if felt == _OWN else felt
+
+    @property
+    def description(self) -> str:
+        """What the SLO file says of the objective; may be empty."""
+        return self.texts.get("description", "")
 
     @property
     def level(self) -> Level:
@@ -55,7 +64,7 @@ class Told:
 
 
 def told(firing: Iterable[Firing]) -> list[Told]:
-    """Pages first, then what is the oldest."""
+    """In the order in which they come; a judgement has the gravest first."""
     from ..judge.texts import filled
 
     groups: dict[tuple[str, ...], list[Firing]] = {}
@@ -67,7 +76,7 @@ def told(firing: Iterable[Firing]) -> list[Told]:
     for key, each in groups.items():
         each.sort(key=lambda one: (one.labels["severity"] != "page", one.labels["tier"]))
         found.append(Told(ident("alert", key), tuple(each), filled(each[0])))
-    return sorted(found, key=lambda alert: (alert.level.rank, alert.since))
+    return found
 
 
 def alerts(facts: Facts) -> Html | None:
@@ -98,6 +107,7 @@ def _alert(alert: Told, now: float) -> Html:
     return tag(
         "li",
         tag("h3", state(alert.level, word), " ", tag("span", alert.texts["summary"])),
+        tag("p", alert.description, class_="small") if alert.description else None,
         tag("p", tag("strong", "Users feel: "), alert.texts.get("impact"), class_="impact"),
         _do_first(alert, [tag("li", action) for action in actions]) if actions else None,
         tag("p", _links(alert), class_="links"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from hashlib import blake2s
 from types import MappingProxyType
 
@@ -17,27 +18,32 @@ def ident(*parts: object) -> str:
     return "x" + blake2s(repr(parts).encode(), digest_size=6).hexdigest()
 
 
+def digits(number: float, significant: int = 3) -> str:
+    """Rounded to so many digits, and never in powers of ten, which nobody reads at night."""
+    return f"{Decimal(f'{number:.{significant}g}'):,f}"
+
+
 def percent(share: float) -> str:
-    return f"{share * 100:.3g} %" if abs(share) < 0.995 else f"{share * 100:.4g} %"
+    return f"{digits(share * 100, 3 if abs(share) < 0.995 else 4)} %"
 
 
 def times(rate: float) -> str:
-    """A burn rate: 0.3x, 14x."""
+    """A burn rate: 0.3x, 14x, 1,083x."""
     return f"{rate:.1f}x" if rate < 10 else f"{rate:,.0f}x"
 
 
 def count(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 or number == int(number) else f"{number:.3g}"
+    return f"{number:,.0f}" if number >= 100 or number == int(number) else digits(number)
 
 
 def seconds(number: float) -> str:
-    return f"{number * 1000:.3g} ms" if number < 1 else f"{number:,.3g} s"
+    return f"{digits(number * 1000)} ms" if number < 1 else f"{digits(number)} s"
 
 
 def size(number: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if abs(number) < 1024:
-            return f"{number:.3g} {unit}"
+            return f"{digits(number)} {unit}"
         number /= 1024
     return f"{number:.1f} GiB"
 

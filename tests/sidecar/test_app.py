@@ -95,6 +95,13 @@ def test_status_of_a_source_that_fails(sidecar: Sidecar) -> None:
     assert "gives" not in source
 
 
+def test_status_says_which_engine_a_source_is_of_answer_it_or_not(sidecar: Sidecar) -> None:
+    for observation in (running(1.0), None):
+        sidecar.read(observation)
+        (source,) = sidecar.client.get("/v1/status").json()["sources"]
+        assert source["watches"] == {"feed": "engine", "engine": "engine"}
+
+
 def test_status_before_the_first_read(sidecar: Sidecar) -> None:
     (source,) = sidecar.client.get("/v1/status").json()["sources"]
 

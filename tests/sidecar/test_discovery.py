@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -131,6 +132,31 @@ def test_up_names_an_address_that_a_client_can_use(
     up.say_next(host, 9400)
 
     assert f"  curl {base}/v1/status\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("on_path", "typed", "said"),
+    [
+        (True, ".venv/bin/inferslo", "inferslo"),
+        (False, ".venv/bin/inferslo", ".venv/bin/inferslo"),
+        (False, "/my tools/bin/inferslo", "'/my tools/bin/inferslo'"),
+        (False, "/x/inferslo/sidecar/__main__.py", f"{sys.executable} -m inferslo.sidecar"),
+    ],
+)
+def test_up_names_itself_as_the_user_can_type_it(
+    on_path: bool, typed: str, said: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    installed = tmp_path / "inferslo"
+    installed.touch(mode=0o755 if on_path else 0o644)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [typed, "up"])
+    up.say_next("127.0.0.1", 9400)
+    assert f"\n  {said} status --sidecar http://127.0.0.1:9400\n" in capsys.readouterr().out
+    monkeypatch.setattr(up, "discover", lambda *_: [])
+    with pytest.raises(NothingFoundError) as nothing:
+        up.settle(Settings(), [1])
+    assert f" {said} up --demo" in str(nothing.value)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def test_the_demo_comes_up_judges_says_what_it_is_and_leaves_nothing(tmp_path: P
     of_a_service = listed(Path("/var/lib/inferslo"))
     with running(tmp_path, "--demo") as up:
         assert up.said.count("SIMULATED: ") == 2  # in the log, and to whoever started it
+        assert f" watch --sidecar {up.url}\n" in up.said
         wait_until("it judges", lambda: up.get("/v1/slo")["judged_at"], PATIENCE)
         judged = up.get("/v1/slo")
         assert (judged["service"], judged["simulated"]) == ("simulated-chat", True)

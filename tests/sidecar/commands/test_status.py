@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 from e2e.processes import free_port, wait_until
 from fastapi.testclient import TestClient
-from judges import ANY, STEP, TURNS, judge, page, turns
+from judges import ANY, STEP, TURNS, at_its_last, judge, page, turns
 from metrics_server import serving
 from plans import objective
 from scripted import Scripted, running
@@ -48,7 +49,7 @@ def documents(judging: Judging | None) -> dict[str, Any]:
 
 
 def judged(pages: Iterator[Any], *objectives: Any) -> Judging:
-    judging = Judging(judge(*(objectives or (AVAILABILITY,))))
+    judging = at_its_last(judge(*(objectives or (AVAILABILITY,))))
     for n, points in enumerate(pages):
         judging.step(points, n * STEP)
     return judging
@@ -100,10 +101,10 @@ def test_all_well(screen: Screen) -> None:
     assert code == 0
     head, _, titles, row, *rest = text.splitlines()
     assert head.startswith("checkout-assistant  judged ")
-    assert titles.split() == ["STATE", "GOOD", "OF", "BUDGET", "LEFT", "BURN", "1H"]
+    assert titles.split() == ["STATE", "GOOD", "5M", "OF", "BUDGET", "LEFT", "BURN", "1H"]
     assert row.split() == [
         "answered",
-        "ok",
+        "OK",
         "100",
         "%",
         "99",
@@ -125,11 +126,33 @@ def test_an_incident_says_who_is_called_and_what_to_do(screen: Screen) -> None:
     lines = text.splitlines()
     row = next(line for line in lines if line.startswith("answered"))
     assert row.split()[1:4] == ["INCIDENT", "0", "%"]
-    assert row.split()[-2:] == ["..........", "100.0x"]
+    assert row.split()[-2:] == ["..........", "100x"]
     first = next(n for n, line in enumerate(lines) if line.startswith("tier 1 operations"))
     assert lines[first].endswith("of requests failed.") or "100%" in lines[first]
     assert all(line.startswith("  ") for line in lines[first + 1 : first + 6])
     assert "nobody is called" not in lines
+
+
+def test_a_description_stands_with_its_alert(screen: Screen) -> None:
+    searches = replace(AVAILABILITY, description="Searches find\nwhat is there.")
+    _, text = screen.of(judged((page(0, 10 * n) for n in range(30)), searches))
+    lines = text.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("tier 1 operations"))
+    assert lines[first + 1] == "  Searches find what is there."
+    assert "Searches" not in screen.of(incident())[1]
+
+
+def test_the_only_alert_with_steps_is_the_gravest_as_on_the_page(screen: Screen) -> None:
+    found = documents(incident())
+    [alert] = found["/v1/slo"]["alerts"][:1]
+    other = json.loads(json.dumps(alert)) | {"alert": "InfersloITLBurn", "since": 0.0}
+    other["labels"]["slo"] = "writing"
+    other["annotations"]["summary"] = "writing is slow"
+    found["/v1/slo"]["alerts"] = [alert, other, *found["/v1/slo"]["alerts"][1:]]
+    _, text = screen.of_documents(found)
+    told = [line for line in text.splitlines() if line.startswith("tier ")]
+    assert "answered" in told[0]
+    assert told[1].endswith("writing is slow")
 
 
 def test_a_budget_of_which_too_little_is_known_is_not_claimed(screen: Screen) -> None:
@@ -140,10 +163,51 @@ def test_a_budget_of_which_too_little_is_known_is_not_claimed(screen: Screen) ->
     assert "#" not in row
 
 
+def test_a_budget_overspent_many_times_is_a_number_that_can_be_read(screen: Screen) -> None:
+    found = documents(incident())
+    [objective] = found["/v1/slo"]["objectives"]
+    objective["budget"]["remaining"], objective["burn_rate"] = -108.3, 1083.4
+    row = next(r for r in screen.of_documents(found)[1].splitlines() if r.startswith("answered"))
+    assert "-10,830 %" in row
+    assert row.endswith("1,083x")
+
+
+def test_states_are_the_words_of_the_page_and_the_worst_stand_first(screen: Screen) -> None:
+    def standing(judging: Judging, name: str) -> dict[str, Any]:
+        [one] = documents(judging)["/v1/slo"]["objectives"]
+        return one | {"name": name}
+
+    found = documents(incident())
+    found["/v1/slo"]["objectives"] = [
+        standing(healthy(), "fine"),
+        standing(judged(iter([page(1), page(1)])), "idle"),
+        standing(judged(iter([[]])), "blind"),
+        standing(spent(), "poor"),
+        standing(incident(), "broken"),
+    ]
+    lines = screen.of_documents(found)[1].splitlines()
+    begin = next(n for n, line in enumerate(lines) if "STATE" in line) + 1
+    assert [" ".join(line.split()[:3]) for line in lines[begin : begin + 5]] == [
+        "broken INCIDENT 0", "poor BUDGET SPENT", "blind No data", "idle No traffic", "fine OK 100"
+    ]  # fmt: skip
+
+
+def spent() -> Judging:
+    """Nothing burns, and too much has."""
+    few = replace(AVAILABILITY, burns=(), outage=None)
+    return judged((page(98 * n, 2 * n) for n in range(30)), few)
+
+
+def test_the_window_of_good_is_that_of_the_file(screen: Screen) -> None:
+    found = documents(healthy())
+    found["/v1/slo"]["base_seconds"] = 600
+    assert "GOOD 10M" in screen.of_documents(found)[1]
+
+
 def test_what_is_not_known_is_a_dash_and_never_0(screen: Screen) -> None:
     code, text = screen.of(judged(iter([[]])))
     row = next(line for line in text.splitlines() if line.startswith("answered"))
-    assert row.split()[1:4] == ["no", "data", "-"]
+    assert row.split()[1:4] == ["No", "data", "-"]
     assert row.endswith("-")
     assert code == 0
 

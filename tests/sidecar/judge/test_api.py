@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from judges import ANY, STEP, TURNS, judge, page, turns
+from judges import ANY, STEP, TURNS, at_its_last, judge, page, turns
 from plans import objective
 
 from inferslo.rules.alertmanager.client import Alertmanager
@@ -31,7 +31,7 @@ class Sidecar:
     """Of some objectives, stepped by hand."""
 
     def __init__(self, *objectives: Any, messenger: Messenger | None = None) -> None:
-        self.judging = Judging(judge(*(objectives or OBJECTIVES)), messenger)
+        self.judging = at_its_last(judge(*(objectives or OBJECTIVES)), messenger)
         self.at = 0
         self.client = client(self.judging)
 
@@ -80,6 +80,7 @@ def test_before_the_first_judgement_it_says_that_nothing_is_judged_yet(sidecar: 
         "service": "checkout-assistant",
         "owner": "checkout-team",
         "interval_seconds": 30,
+        "base_seconds": 300,
         "judged_at": None,
         "fault": None,
         "is_late": False,
@@ -99,11 +100,13 @@ def test_what_is_not_known_is_null(sidecar: Sidecar) -> None:
         "name": "availability",
         "group": {},
         "group_text": "",
+        "description": "",
         "signal": "availability",
         "title": availability["title"],
         "threshold": None,
         "objective": 0.99,
         "budgeting": "occurrences",
+        "standing": {"level": "unknown", "word": "No data"},
         "state": "no_data",
         "good_ratio": None,
         "burn_rate": None,
@@ -139,7 +142,7 @@ def test_an_outage_is_told_with_who_is_called_and_what_to_do(sidecar: Sidecar) -
 
 
 def test_the_documented_shape_is_the_shape() -> None:
-    sidecar = Sidecar(objective("agent_turn_success", **TURNS))
+    sidecar = Sidecar(objective("agent_turn_success", **TURNS, description="Turns end well."))
     for n in range(25):
         sidecar.step(turns(acme=(0, 10 * n)))
     documented = DOCS.read_text("utf-8").partition("```json\n")[2].partition("```")[0]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from e2e.processes import wait_until
-from judges import ANY, DAY, STEP, judge, page
+from judges import ANY, DAY, STEP, at_its_last, judge, page
 from plans import objective
 
+from inferslo.exporters import names
 from inferslo.exporters.reading import Point
 from inferslo.sidecar.judge.history import History
 from inferslo.sidecar.judge.loop import Judging
@@ -70,7 +70,7 @@ def test_what_fails_leaves_the_last_judgement_says_so_and_then_recovers(
 
     def collect() -> Iterable[Point]:
         if fails[0]:
-            raise sqlite3.OperationalError("database or disk is full")
+            raise ArithmeticError("a fault of ours")
         return page(10)
 
     judging.start(collect)
@@ -78,9 +78,10 @@ def test_what_fails_leaves_the_last_judgement_says_so_and_then_recovers(
     fails[0] = True
     clock.now = 2 * STEP - SOON
     wait_until("said", lambda: judging.fault, 10, every=0.01)
-    assert judging.fault == "OperationalError: database or disk is full"
+    assert judging.fault == "ArithmeticError: a fault of ours"
     assert judged_at(judging, STEP)
-    assert any(p.value == STEP for p in judging.points()), "it tells its age"
+    [age] = judging.points()  # and nothing of yesterday
+    assert (age.family, age.value) == (names.SLO_JUDGED_TIMESTAMP, STEP)
     fails[0] = False
     clock.now = 3 * STEP - SOON
     wait_until("judged again", lambda: judged_at(judging, 3 * STEP), 10, every=0.01)
@@ -88,19 +89,40 @@ def test_what_fails_leaves_the_last_judgement_says_so_and_then_recovers(
     assert [record.message for record in caplog.records] == ["cannot judge", "judging again"]
 
 
-def test_a_history_that_cannot_be_written_fails_the_step_and_nothing_else(tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_written_costs_a_step_and_goes_on_in_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     history = History(tmp_path / "slo.db", DAY)
-    judging = Judging(judge(objective("availability", selection=ANY), history=history))
-    judging.step(page(10), STEP)
+    judging = at_its_last(judge(objective("availability", selection=ANY), history=history))
+    for n in range(1, 21):
+        judging.step(page(10 * n), n * STEP)
+    assert judging.latest
+    before = judging.latest.verdicts[0].spent.coverage
     history._db.execute("PRAGMA query_only = ON")
-    judging.step(page(20), 2 * STEP)
+    judging.step(page(210), 21 * STEP)
     assert "readonly" in judging.fault
-    assert judged_at(judging, STEP)
-    history._db.execute("PRAGMA query_only = OFF")
-    judging.step(page(30), 3 * STEP)
-    assert judging.fault == ""
-    assert judged_at(judging, 3 * STEP)
+    assert "readonly" in judging.unkept
+    assert judged_at(judging, 20 * STEP)
+    for n in range(22, 42):
+        judging.step(page(10 * n), n * STEP)
+        assert judging.fault == ""
+        assert judged_at(judging, n * STEP)
+    assert judging.latest.verdicts[0].spent.coverage > before
+    assert len([r for r in caplog.records if "goes on in memory" in r.message]) == 1
     history.close()
+    kept = History(tmp_path / "slo.db", DAY)
+    assert kept.newest() == 20 * STEP
+    kept.close()
+
+
+def test_a_judge_that_stands_still_publishes_its_age_alone(clock: Clock) -> None:
+    judging = Judging(judge(objective("availability", selection=ANY)), wall=clock)
+    clock.now = STEP
+    judging.step(page(10), STEP)
+    assert len(judging.points()) > 1
+    clock.now = 5 * STEP
+    assert judging.is_late
+    assert [point.family for point in judging.points()] == [names.SLO_JUDGED_TIMESTAMP]
 
 
 def test_nothing_is_published_before_the_first_judgement(judging: Judging) -> None:

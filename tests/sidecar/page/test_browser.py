@@ -225,6 +225,20 @@ def test_a_phone_keeps_the_tables_for_screen_readers(stage: Stage, open_page: Op
         expect(page.get_by_role("rowheader", name=re.compile("first-token"))).to_have_count(1)
 
 
+@pytest.mark.parametrize(
+    ("viewport", "order"),
+    [(PHONE, ["alerts", "objectives", "demo"]), (WALL, ["alerts", "demo", "objectives"])],
+)
+def test_the_faults_of_a_demo_never_stand_before_the_alerts(
+    stage: Stage, open_page: Open, viewport: Any, order: list[str]
+) -> None:
+    stage.simulation = Played("all of it")
+    with playing(stage) as url:
+        page = open_page(url, viewport=viewport)
+        tops = {name: page.locator(f"#{name}").bounding_box() for name in order}
+    assert sorted(tops, key=lambda name: (tops[name] or {"y": -1.0})["y"]) == order
+
+
 def test_it_can_be_gone_through_by_keyboard(stage: Stage, open_page: Open) -> None:
     stage.play(20, slow=0.6)
     with playing(stage) as url:

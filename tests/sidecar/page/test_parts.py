@@ -17,7 +17,7 @@ from stage import ANY, Played, Stage, small_plan
 from inferslo.sidecar.page.assets import assets
 from inferslo.sidecar.page.document import SECTIONS, page
 from inferslo.sidecar.page.objectives import promise
-from inferslo.slo.plan import Plan
+from inferslo.slo.plan import Plan, Query
 
 Make = Callable[..., Stage]
 
@@ -97,6 +97,44 @@ def test_an_incident_that_lasts_tells_tier_2_too(make: Make) -> None:
     stage.play(80, slow=0.6)
     assert part(stage, "headline").startswith("Tiers 1 and 2 are told: ")
     assert "Tier 2, engineering, is paged since" in part(stage, "alerts")
+
+
+def test_the_gravest_stands_first_not_the_oldest(make: Make) -> None:
+    stage = make(small_plan())
+    stage.play(130)
+    stage.play(40, slow=0.6)
+    stage.play(20, slow=0.6, bad=0.99)
+    html = page(stage.facts(), assets())
+    assert "Tiers 1 and 2 are told: answered: requests fail" in part(stage, "headline")
+    assert "<title>PAGE answered · " in html
+    alerts = part(stage, "alerts")
+    assert alerts.index("checkout-assistant/answered") < alerts.index("checkout-assistant/first")
+
+
+SAID = "Searches find what is there."
+
+
+@pytest.mark.parametrize("signal", ["availability", "promql"])
+def test_a_description_stands_with_its_objective_and_its_alert(make: Make, signal: str) -> None:
+    errors = 'sum(rate(inferslo_requests_total{outcome="error"}[$window]))'
+    query = Query(bad=errors, total="sum(rate(inferslo_requests_total[$window]))")
+    own: dict[str, Any] = {"query": query} if signal == "promql" else {}
+    searches = objective(signal, name="searches", selection=ANY, description=SAID, **own)
+    stage = make(small_plan(objectives=(searches,)))
+    stage.play(130)
+    stage.play(20, bad=0.6)
+    assert f"searches {SAID} " in part(stage, "objectives")
+    assert SAID in part(stage, "alerts")
+    feels = SAID.rstrip(".") if signal == "promql" else "requests fail"
+    assert f"searches: {feels}" in part(stage, "headline")
+
+
+def test_without_a_description_nothing_stands_in_its_place(make: Make) -> None:
+    stage = make(small_plan())
+    stage.play(130)
+    stage.play(20, bad=0.6)
+    assert '<span class="small"></span>' not in stage.html()
+    assert '<p class="small"></p>' not in stage.html()
 
 
 def test_a_spent_budget_is_a_ticket_for_tier_3_and_pages_nobody(make: Make) -> None:
@@ -201,6 +239,25 @@ def test_the_numbers_of_engines_and_gpus(make: Make) -> None:
         "Slowed by heat no",
     ):
         assert said in machines.replace(" now ", " "), said
+
+
+def test_an_engine_that_is_dead_stays_with_since_when_and_why(make: Make) -> None:
+    stage = make(small_plan())
+    stage.play(10)
+    stage.play(20, up=False)
+    assert "Engines: qwen-0 down since 12:05:00 UTC" in part(stage, "about")
+    assert "Engine qwen-0 down since 12:05:00 UTC : nobody listens at 127.0.0.1:8000" in part(
+        stage, "machines"
+    )
+    stage.play(1)
+    assert "Engines: qwen-0 Owner" in part(stage, "about")
+    assert "down" not in part(stage, "machines")
+
+
+def test_an_engine_that_never_answered_is_there(make: Make) -> None:
+    stage = make(small_plan())
+    assert "Engines: qwen-0 starting , never read yet" in part(stage, "about")
+    assert "Engine qwen-0 starting , never read yet" in part(stage, "machines")
 
 
 def test_business_counts_the_last_hour_only(make: Make) -> None:
@@ -326,6 +383,12 @@ def test_a_runbook_of_the_user_is_linked_as_it_is(make: Make) -> None:
     stage.play(130)
     stage.play(20, slow=0.6)
     assert 'href="https://wiki.example/InfersloTTFTBurn"' in stage.parts()["alerts"].html
+
+
+def test_what_a_demo_can_break_stands_after_the_alerts(make: Make) -> None:
+    html = page(make(small_plan()).facts(), assets(), Played("all of it"))
+    sections = re.findall(r'<section id="(\w+)"', html)
+    assert sections == [SECTIONS[0], "demo", *SECTIONS[1:]]
 
 
 def test_what_is_simulated_is_said_loudly(make: Make) -> None:
