@@ -14,10 +14,12 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TextIO
 
@@ -28,9 +30,9 @@ from ..log import fields
 _APPLICATION_ID = 0x496E534A  # "InSJ"
 _VERSION = 1
 _SCHEMA = f"""
+BEGIN;
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_VERSION};
-PRAGMA journal_mode = WAL;
 CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE count (
     thing INTEGER NOT NULL, at REAL NOT NULL, level INTEGER NOT NULL,
@@ -41,7 +43,10 @@ CREATE TABLE run (
     thing INTEGER NOT NULL, first REAL NOT NULL, last REAL NOT NULL, incident INTEGER NOT NULL,
     PRIMARY KEY (thing, first)
 ) WITHOUT ROWID;
+COMMIT;
 """
+# The first 100 bytes of every SQLite file, as its format says.
+_MAGIC, _HEAD, _VERSION_AT, _ID_AT = b"SQLite format 3\0", 100, 60, 68
 _NOTHING = -1  # the id of what was never counted
 _log = logging.getLogger(__name__)
 
@@ -245,26 +250,77 @@ class Counted:
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
-    """A file that is no history of ours is put aside, not overwritten; the judge begins anew."""
     try:
-        if path is not None and path.exists() and not _is_ours(path):
-            aside = path.with_name(f"{path.name}.broken")
-            path.replace(aside)
-            _log.warning("not a history of ours, put aside", extra=fields(file=str(aside)))
+        if path is not None and _there(path) and not _is_sound(path):
+            _put_aside(path)
         db = sqlite3.connect(path or ":memory:", check_same_thread=False)
         db.execute("PRAGMA synchronous = NORMAL")  # whole after SIGKILL; a power cut costs seconds
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             db.executescript(_SCHEMA)
+        db.execute("PRAGMA journal_mode = WAL")  # from here on, so that the file itself has its id
     except (sqlite3.Error, OSError) as error:
         raise _unkept(path, error) from error
     return db
+
+
+def _refuse_foreign(path: Path) -> None:
+    """What is somebody else's is not touched. Raises StartError, OSError."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise _foreign(path, "is no regular file")
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head:
+        return
+    if not head.startswith(_MAGIC):
+        raise _foreign(path, "is no history of the judge")
+    if int.from_bytes(head[_ID_AT : _ID_AT + 4]) != _APPLICATION_ID:
+        raise _foreign(path, "is the database of something else")
+    version = int.from_bytes(head[_VERSION_AT : _VERSION_AT + 4])
+    if version != _VERSION:
+        raise _foreign(path, f"has version {version}, this inferslo keeps version {_VERSION}")
+
+
+def _there(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _is_sound(path: Path) -> bool:
+    """Raises sqlite3.OperationalError where that cannot be told."""
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            return db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except sqlite3.OperationalError:  # no room for its log, no right to read it
+        raise
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _put_aside(path: Path) -> None:
+    """Under a name that is free, with its log, which SQLite would play into the new file."""
+    names = (path.with_name(f"{path.name}.broken{n}") for n in ("", *map(".{}".format, count(1))))
+    aside = next(name for name in names if not os.path.lexists(name))
+    path.rename(aside)
+    for suffix in ("-wal", "-shm"):
+        if (beside := path.with_name(path.name + suffix)).exists():
+            beside.replace(aside.with_name(aside.name + suffix))
+    _log.warning("the history is corrupt, put aside", extra=fields(file=str(aside)))
+
+
+def _foreign(path: Path, why: str) -> StartError:
+    return StartError(
+        f"{path} {why}: it is left as it is; name another file with --slo-history, or move this one"
+        " away"
+    )
 
 
 def _owned(path: Path) -> TextIO:
     """A lock until it is closed or the process ends. Not SQLite's own: the page reads meanwhile."""
     file = None
     try:
-        file = path.with_name(f"{path.name}.lock").open("w", encoding="utf-8")
+        _refuse_foreign(path)
+        file = path.with_name(f"{path.name}.lock").open("a", encoding="utf-8")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         if file is not None:
@@ -283,17 +339,3 @@ def _unkept(path: Path | None, error: Exception) -> StartError:
         f"cannot keep the judge's history in {path}: {error}: its folder must be writable and its"
         " disk must have room"
     )
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            [(found,)] = db.execute("PRAGMA application_id")
-            [(version,)] = db.execute("PRAGMA user_version")
-            [(sound,)] = db.execute("PRAGMA quick_check(1)")
-        finally:
-            db.close()
-    except sqlite3.Error:
-        return False
-    return (found, version, sound) == (_APPLICATION_ID, _VERSION, "ok")
