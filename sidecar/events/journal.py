@@ -7,6 +7,7 @@ the file stays bounded by the number of series and of remembered ids.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -24,6 +25,8 @@ Series = tuple[str, tuple[str, ...]]
 
 _APPLICATION_ID = 0x496E534C  # "InSL": tells our files from other people's databases
 _VERSION = 1
+# The second is how SQLite says it of a file that it maps.
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_VERSION};
@@ -74,10 +77,7 @@ class Journal:
             if not path.exists():
                 _create(path)
         except (sqlite3.Error, OSError) as error:
-            raise JournalError(
-                f"cannot create the event journal {path}: {error}: its folder must be writable and"
-                " its disk must have room"
-            ) from error
+            raise JournalError(_not_made(path, error)) from error
         self._db = _open(path)
         self._file = _identity(path)
         self._log: tuple[int, int] | None = None
@@ -192,6 +192,8 @@ def _create(path: Path) -> None:
         unfinished = Path(folder, path.name)
         with contextlib.closing(sqlite3.connect(unfinished, isolation_level=None)) as db:
             db.executescript(_SCHEMA)
+            # close() would do it and keep silent about a full disk: half a file would be published.
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         _publish(unfinished, path)
 
 
@@ -246,6 +248,19 @@ def _claim(db: sqlite3.Connection, path: Path) -> None:
         raise JournalError(_in_words(path, sqlite3.DatabaseError(found)))
 
 
+def _not_made(path: Path, error: sqlite3.Error | OSError) -> str:
+    name = getattr(error, "sqlite_errorname", "")
+    if name in _NO_ROOM or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"cannot create the event journal {path}: no room on the disk ({error}): make room, or"
+            " give a path on another disk"
+        )
+    return (
+        f"cannot create the event journal {path}: {error}: its folder must be writable and its"
+        " disk must have room"
+    )
+
+
 def _in_words(path: Path, error: sqlite3.Error) -> str:
     if "locked" in str(error):
         return (
@@ -256,6 +271,11 @@ def _in_words(path: Path, error: sqlite3.Error) -> str:
         return (
             f"cannot open the event journal {path}: {error}: it must be a readable and writable"
             " file on a disk with room"
+        )
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
+        return (
+            f"{path} is not an event journal of inferslo ({error}): give another path, or, if it"
+            " was one, restore it, or move it away to start counting from zero"
         )
     reason = " ".join(str(error).split())
     return (

@@ -285,7 +285,7 @@ def _refuse_others(path: Path) -> None:
         if own or not head:
             return
     raise StartError(
-        f"{path} is there and is no history of a judge: it is left as it is; name another file with"
+        f"{path} is no history of the judge: it is left as it is; name another file with"
         " --slo-history"
     )
 

@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -7,11 +8,19 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from inferslo.sidecar.events.journal import Journal, JournalError, JournalWriteError, Memory
+from inferslo.sidecar.events import journal as journal_module
+from inferslo.sidecar.events.journal import (
+    _SCHEMA,
+    Journal,
+    JournalError,
+    JournalWriteError,
+    Memory,
+)
 
 TURNS = ("inferslo_agent_turns_total", ("shop", "", "", "", "success"))
 
@@ -177,7 +186,8 @@ def test_an_emptied_journal_is_not_taken_for_a_new_one(path: Path, content: byte
 
 def test_a_file_that_is_no_database(path: Path) -> None:
     path.write_text("these are my notes, and they are worth keeping\n" * 100)
-    assert "is corrupt (file is not a database): restore it, or move it away" in refusal(path)
+    text = refusal(path)
+    assert "is not an event journal of inferslo (file is not a database): give another" in text
     assert path.read_text().startswith("these are my notes")
 
 
@@ -274,6 +284,42 @@ def test_a_full_database_undoes_the_transaction_and_room_mends_it(path: Path) ->
 def test_a_folder_that_cannot_take_the_file_is_told(path: Path) -> None:
     with files_no_larger_than(100):
         assert "cannot create the event journal" in refusal(path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_disk_that_is_full_once_the_log_is_written_leaves_no_half_journal(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite's close() writes the log into the file, and is silent where that fails."""
+    limit = contextlib.ExitStack()
+
+    class Filling(sqlite3.Connection):
+        def executescript(self, script: str) -> sqlite3.Cursor:
+            done = super().executescript(script)
+            limit.enter_context(files_no_larger_than(8192))
+            return done
+
+    connect = partial(sqlite3.connect, factory=Filling)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    with limit:
+        assert "cannot create the event journal" in refusal(path)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "schema", ["PRAGMA page_size = 4096; PRAGMA max_page_count = 2;" + _SCHEMA, None]
+)
+def test_no_room_for_a_new_journal_is_said_and_leaves_nothing(
+    path: Path, schema: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if schema is not None:
+        monkeypatch.setattr(journal_module, "_SCHEMA", schema)
+    else:
+        monkeypatch.setattr(journal_module, "_publish", full)
+    assert "no room on the disk" in refusal(path)
     assert list(path.parent.iterdir()) == []
 
 

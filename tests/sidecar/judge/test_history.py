@@ -167,7 +167,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(
     else:
         path.write_bytes(content)
     before = path.read_bytes()
-    with pytest.raises(StartError, match="no history of a judge"):
+    with pytest.raises(StartError, match="no history of the judge"):
         History(path, DAY)
     assert path.read_bytes() == before
     assert not (tmp_path / "theirs.broken").exists()
@@ -176,7 +176,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(
 def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "folder", Path("/dev/null")):
-        with pytest.raises(StartError, match=r"no history of a judge|must be writable"):
+        with pytest.raises(StartError, match=r"no history of the judge|must be writable"):
             History(path, DAY)
     assert Path("/dev/null").is_char_device()
 

@@ -141,6 +141,18 @@ def test_a_history_in_a_folder_that_is_not_there_is_one_line(slo_file: Path) -> 
     assert "its folder must be writable" in line
 
 
+def test_a_history_that_is_another_file_is_one_line_and_the_file_stays(slo_file: Path) -> None:
+    ran = inferslo(
+        "sidecar", "--listen", "127.0.0.1:0", "--events", "off", "--slo", slo_file,
+        "--slo-history", slo_file,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (2, "")
+    [line] = ran.stderr.splitlines()
+    assert f"{slo_file} is no history of the judge: it is left as it is" in line
+    assert slo_file.read_text() == SLO
+    assert list(slo_file.parent.iterdir()) == [slo_file]
+
+
 def test_an_alertmanager_without_an_slo_file_is_refused() -> None:
     ran = inferslo("sidecar", "--listen", "127.0.0.1:0", "--alertmanager", "http://127.0.0.1:9")
     assert ran.returncode == 2
