@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ...slo.signals import SIGNALS
 from .html import Html, join, tag
 from .levels import Level, of_severity
 from .svg import state
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from ..judge.firing import Firing
 
 _OF_TIER = ("tier", "team", "severity", "urgency")
-_OWN = SIGNALS["promql"].feels
 _MOST = 30
 
 
@@ -41,10 +39,8 @@ class Told:
 
     @property
     def feels(self) -> str:
-        """Of a query of the user's own only its description can tell."""
         impact = self.texts.get("impact", "").rstrip(".")
-        felt = impact[:1].lower() + impact[1:]
-        return self.description.rstrip(".") or felt if felt == _OWN else felt
+        return impact[:1].lower() + impact[1:]
 
     @property
     def description(self) -> str:

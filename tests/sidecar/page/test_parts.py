@@ -125,7 +125,7 @@ def test_a_description_stands_with_its_objective_and_its_alert(make: Make, signa
     stage.play(20, bad=0.6)
     assert f"searches {SAID} " in part(stage, "objectives")
     assert SAID in part(stage, "alerts")
-    feels = SAID.rstrip(".") if signal == "promql" else "requests fail"
+    feels = SAID.rstrip(".").lower() if signal == "promql" else "requests fail"
     assert f"searches: {feels}" in part(stage, "headline")
 
 
