@@ -69,7 +69,12 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
 
 def is_calm(standing: Standing) -> bool:
     """Nobody is called, and that is known."""
-    return not (standing.slo and (standing.slo["alerts"] or standing.slo["fault"]))
+    slo = standing.slo
+    return slo is None or (_is_known(slo) and not slo["alerts"])
+
+
+def _is_known(slo: Mapping[str, Any]) -> bool:
+    return slo["judged_at"] is not None and not slo["fault"]
 
 
 def follow(url: str, token_file: str | None, ca_file: str | None, every: float) -> int:
@@ -107,6 +112,8 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
         yield _bold("SIMULATED: inferslo --demo plays all of this; nothing here is a measurement")
     if slo["fault"]:
         yield _red(f"cannot judge: {printable(slo['fault'])}")
+    if slo["history"]["fault"]:
+        yield _red(printable(slo["history"]["fault"]))
     yield ""
     rows = [_row(objective) for objective in slo["objectives"]]
     yield from _table([("", "STATE", "GOOD", "OF", "BUDGET LEFT", "", "BURN 1H"), *rows])
@@ -114,7 +121,7 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
         yield f"{printable(name)}: not judged here: {printable(why)}"
     yield ""
     if not slo["alerts"]:
-        yield "nobody is called"
+        yield "nobody is called" if _is_known(slo) else "whether anybody is called is not known"
     for number, told in enumerate(_told(slo["alerts"])):
         yield from _alert(told, url, full=not number)
 

@@ -22,10 +22,11 @@ def document(judging: Judging) -> dict[str, Any]:
         "owner": plan.owner,
         "interval_seconds": judging.interval,
         "judged_at": latest.at if latest is not None else None,
-        "fault": judging.fault or None,
+        "fault": judging.doubt(judging.now) or None,
         "objectives": [_objective(v, latest.alerts) for v in latest.verdicts] if latest else [],
         "alerts": [_alert(firing) for firing in latest.alerts] if latest else [],
         "not_judged": dict(latest.unjudged) if latest else {},
+        "history": {"fault": judging.judge.history_fault or None},
         "alertmanager": {"fault": messenger.fault or None} if messenger is not None else None,
     }
 

@@ -16,12 +16,12 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from ...slo.budget import Mark, Sums
 from ..errors import StartError
@@ -49,6 +49,7 @@ COMMIT;
 _MAGIC, _HEAD, _VERSION_AT, _ID_AT = b"SQLite format 3\0", 100, 60, 68
 _NOTHING = -1  # the id of what was never counted
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class Row:
 class History:
     """One process owns the file, from construction to `close()`; one thread at a time uses it.
 
-    longest: seconds after which nothing is remembered. Raises StartError.
+    A file that cannot be written, as on a full disk, is replaced by memory until it can be: `fault`
+    says so. longest: seconds after which nothing is remembered. Raises StartError.
     """
 
     def __init__(self, path: Path | None, longest: float) -> None:
@@ -108,12 +110,16 @@ class History:
         except StartError:
             self._release()
             raise
-        self._ids: dict[Key, int] = {
-            Key.of(name): id for id, name in self._db.execute("SELECT id, name FROM thing")
-        }
+        self.fault = ""
+        self._file: sqlite3.Connection | None = None  # while memory stands for it
+        self._is_to_return = False
+        self._ids = self._read_ids()
 
     def close(self) -> None:
+        self._return()
         self._db.close()
+        if self._file is not None:
+            self._file.close()
         self._release()
 
     def _release(self) -> None:
@@ -123,8 +129,25 @@ class History:
     @contextmanager
     def evaluation(self) -> Iterator[None]:
         """All that one evaluation adds is there once this returns, or nothing of it."""
-        with self._db:
-            yield
+        try:
+            with self._db:
+                yield
+        except BaseException:
+            self._ids = self._read_ids()  # those that were undone are given to others
+            raise
+
+    def written(self, work: Callable[[], T]) -> T:
+        """What it returns that adds to the history: in its file, else in memory. It is done twice
+        where the file fails in the midst of it."""
+        try:
+            with self.evaluation():
+                return work()
+        except sqlite3.Error as error:
+            if self.path is None or self.fault:
+                raise
+            self._leave(error)
+        with self.evaluation():
+            return work()
 
     def count(self, rows: Iterable[Row], at: float) -> None:
         self._db.executemany(
@@ -152,20 +175,13 @@ class History:
         return list(found)
 
     def thin(self, at: float) -> None:
-        """Merges what is old enough, and forgets what is too old."""
-        with self._db:
-            for number, level in enumerate(LEVELS[:-1]):
-                self._merge(number, LEVELS[number + 1].span, at - level.age)
-            self._db.execute("DELETE FROM count WHERE at <= ?", (at - self._longest,))
-            self._db.execute("DELETE FROM run WHERE last <= ?", (at - self._longest,))
-            self._forget_things()
+        """Merges what is old, forgets what is too old, and tries again a file that failed."""
+        self.written(lambda: self._thin(at))
+        self._return()
 
     def rewind(self, at: float) -> None:
         """Forgets what comes after: a clock was set back, and the same hours come again."""
-        with self._db:
-            self._db.execute("DELETE FROM count WHERE at > ?", (at,))
-            self._db.execute("DELETE FROM run WHERE first > ?", (at,))
-            self._db.execute("UPDATE run SET last = ? WHERE last > ?", (at, at))
+        self.written(lambda: self._rewind(at))
 
     def newest(self) -> float | None:
         """Time of the last evaluation."""
@@ -200,6 +216,46 @@ class History:
             " WHERE thing = ? AND last > ? AND first <= ? ORDER BY first",
             (self._ids.get(key, _NOTHING), begin, end),
         ).fetchall()
+
+    def _leave(self, error: sqlite3.Error) -> None:
+        """Goes on in memory, with all that can be read of the file; if that is nothing, the file
+        is not written again, as it may hold more."""
+        copy = _copied(self._db)
+        self._file, self._db = self._db, copy or _open(None)
+        self._is_to_return = copy is not None
+        self._ids = self._read_ids()
+        self.fault = (
+            f"{self.path} cannot be written ({error}): what is judged is kept in memory, and a"
+            " restart forgets it"
+        )
+        _log.error("the history is not kept", extra=fields(file=str(self.path), error=str(error)))
+
+    def _return(self) -> None:
+        """Into the file, if that can be written again."""
+        if self._file is None or not self._is_to_return:
+            return
+        try:
+            _copy(self._db, self._file)
+        except sqlite3.Error:
+            return
+        self._db.close()
+        self._db, self._file, self.fault = self._file, None, ""
+        _log.info("the history is kept again")
+
+    def _read_ids(self) -> dict[Key, int]:
+        return {Key.of(name): id for id, name in self._db.execute("SELECT id, name FROM thing")}
+
+    def _thin(self, at: float) -> None:
+        for number, level in enumerate(LEVELS[:-1]):
+            self._merge(number, LEVELS[number + 1].span, at - level.age)
+        self._db.execute("DELETE FROM count WHERE at <= ?", (at - self._longest,))
+        self._db.execute("DELETE FROM run WHERE last <= ?", (at - self._longest,))
+        self._forget_things()
+
+    def _rewind(self, at: float) -> None:
+        self._db.execute("DELETE FROM count WHERE at > ?", (at,))
+        self._db.execute("DELETE FROM run WHERE first > ?", (at,))
+        self._db.execute("UPDATE run SET last = ? WHERE last > ?", (at, at))
 
     def _merge(self, level: int, span: float, before: float) -> None:
         """Rows of whole spans up to `before` become one row each, of the next level."""
@@ -290,16 +346,43 @@ def _is_sound(path: Path) -> bool:
     """Raises sqlite3.OperationalError where that cannot be told."""
     try:
         with closing(sqlite3.connect(path)) as db:
-            return db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+            return _is_whole(db)
     except sqlite3.OperationalError:  # no room for its log, no right to read it
         raise
     except sqlite3.DatabaseError:
         return False
 
 
+def _is_whole(db: sqlite3.Connection) -> bool:
+    [(found,)] = db.execute("PRAGMA quick_check(1)")
+    return bool(found == "ok")
+
+
+def _copied(file: sqlite3.Connection) -> sqlite3.Connection | None:
+    """In memory; None where it cannot be read."""
+    memory = _open(None)
+    try:
+        _copy(file, memory)
+        if _is_whole(memory):
+            return memory
+    except sqlite3.Error:
+        pass
+    memory.close()
+    return None
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    def stop_if_locked(status: int, *_: int) -> None:  # else it waits for ever
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise sqlite3.OperationalError("database is locked")
+
+    source.backup(target, progress=stop_if_locked)
+
+
 def _put_aside(path: Path) -> None:
     """Under a name that is free, with its log, which SQLite would play into the new file."""
-    names = (path.with_name(f"{path.name}.broken{n}") for n in ("", *map(".{}".format, count(1))))
+    endings = chain([""], map(".{}".format, count(1)))
+    names = (path.with_name(f"{path.name}.broken{ending}") for ending in endings)
     aside = next(name for name in names if not os.path.lexists(name))
     path.rename(aside)
     for suffix in ("-wal", "-shm"):

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ...exporters.reading import Point
 from ..log import fields
+from .gauges import age
 from .gauges import points as gauges
 from .judge import Judge, Judgement
 from .messenger import Messenger
 
+_LATE = 3  # intervals without a judgement after which nobody judges
 _log = logging.getLogger(__name__)
 
 
@@ -20,7 +22,7 @@ class Judging:
     """Holds the latest judgement, and tells the messenger of each.
 
     Evaluations are at multiples of the interval of the wall's clock, as Prometheus's are. One that
-    fails, as on a full disk, is no judgement: the one before it stays, and tells its age.
+    fails is no judgement: the one before it stays, and tells its age.
     """
 
     def __init__(
@@ -61,8 +63,24 @@ class Judging:
             self.messenger.stop(patience)
 
     def points(self) -> list[Point]:
-        """The latest judgement, as published."""
-        return [] if self.latest is None else list(gauges(self.judge.plan, self.latest))
+        """The latest judgement, as published; of one that is not of now its time alone."""
+        plan, latest = self.judge.plan, self.latest
+        if latest is None:
+            return []
+        return [age(plan, latest)] if self.doubt(self._wall()) else list(gauges(plan, latest))
+
+    def doubt(self, at: float) -> str:
+        """Why the latest judgement does not tell how all stands at a time; empty where it does, and
+        before the first."""
+        if self.fault or self.latest is None:
+            return self.fault
+        late = at - self.latest.at > _LATE * self.interval + 1
+        return "the judge stands still" if late else ""
+
+    @property
+    def now(self) -> float:
+        """Unix time."""
+        return self._wall()
 
     def step(self, points: Iterable[Point], at: float) -> None:
         """Judges what is published at a time."""
@@ -72,6 +90,9 @@ class Judging:
             if not self.fault:
                 _log.exception("cannot judge", extra=fields(error=str(error)))
             self.fault = f"{type(error).__name__}: {error}"
+            self.version += 1
+            if self.messenger is not None:
+                self.messenger.hear_nothing()
             return
         if self.fault:
             _log.info("judging again")

@@ -12,7 +12,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -163,6 +163,18 @@ FOREIGN: dict[str, Callable[[Path], Path]] = {
         path, f"PRAGMA application_id = {_APPLICATION_ID}", "PRAGMA user_version = 9"
     ),
 }
+
+
+def test_what_an_evaluation_that_failed_was_the_first_to_count_gets_no_other_name() -> None:
+    history = History(None, DAY)
+    with suppress(ZeroDivisionError), history.evaluation():
+        history.count([Row(A, 1, 1)], 30)
+        raise ZeroDivisionError
+    with history.evaluation():
+        history.count([Row(B, 0, 5)], 60)
+        history.count([Row(A, 1, 1)], 60)
+    assert history.of(A).sums(0, 60).total == 1
+    assert history.of(B).sums(0, 60).total == 5
 
 
 @pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
