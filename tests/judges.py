@@ -12,8 +12,6 @@ from inferslo.exporters import names
 from inferslo.exporters.reading import Point
 from inferslo.sidecar.judge.history import History
 from inferslo.sidecar.judge.judge import Judge, Judgement
-from inferslo.sidecar.judge.loop import Judging
-from inferslo.sidecar.judge.messenger import Messenger
 from inferslo.slo.plan import Selection
 
 DAY, STEP = 86400, 30
@@ -24,16 +22,6 @@ TURNS: dict[str, Any] = {"selection": replace(ANY, per=("tenant",))}
 def judge(*objectives: Any, history: History | None = None, **overrides: Any) -> Judge:
     fields = {"selection": ANY, **overrides}
     return Judge(plan(*objectives, **fields), history or History(None, 31 * DAY), slow=1)
-
-
-def at_its_last(one: Judge, messenger: Messenger | None = None) -> Judging:
-    """Stepped by hand: its clock stands at the latest judgement."""
-
-    def wall() -> float:
-        return judging.latest.at if judging.latest is not None else 0.0
-
-    judging = Judging(one, messenger, wall=wall)
-    return judging
 
 
 def page(good: float, bad: float = 0.0, *, up: bool = True) -> Iterator[Point]:

@@ -69,7 +69,12 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
 
 def is_calm(standing: Standing) -> bool:
     """Nobody is called, and that is known."""
-    return not (standing.slo and (standing.slo["alerts"] or standing.slo["is_late"]))
+    slo = standing.slo
+    return slo is None or (_is_known(slo) and not slo["alerts"])
+
+
+def _is_known(slo: Mapping[str, Any]) -> bool:
+    return slo["judged_at"] is not None and not slo["fault"]
 
 
 def follow(url: str, token_file: str | None, ca_file: str | None, every: float) -> int:
@@ -108,8 +113,7 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
     if slo["fault"]:
         yield _red(f"cannot judge: {printable(slo['fault'])}")
     if slo["history"]["fault"]:
-        why = printable(slo["history"]["fault"])
-        yield _red(f"the history is kept in memory only, until this sidecar ends: {why}")
+        yield _red(printable(slo["history"]["fault"]))
     yield ""
     rows = [_row(objective) for objective in sorted(slo["objectives"], key=_rank)]
     good = f"GOOD {format_duration(slo['base_seconds']).upper()}"
@@ -117,10 +121,8 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
     for name, why in slo["not_judged"].items():
         yield f"{printable(name)}: not judged here: {printable(why)}"
     yield ""
-    if slo["is_late"]:
-        yield _red("not known who is called: nothing is judged now; what follows was so before")
-    elif not slo["alerts"]:
-        yield "nobody is called"
+    if not slo["alerts"]:
+        yield "nobody is called" if _is_known(slo) else "whether anybody is called is not known"
     for number, told in enumerate(_told(slo["alerts"])):
         yield from _alert(told, url, full=not number)
 

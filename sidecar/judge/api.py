@@ -34,7 +34,7 @@ def judge_router(judging: Judging, *, simulated: bool = False) -> APIRouter:
         if slo not in (*names, _EVERY):
             known = ", ".join((*names, _EVERY))
             return PlainTextResponse(f"no objective {slo}: there are {known}\n", status_code=404)
-        latest = judging.latest
+        latest = None if judging.doubt(judging.now) else judging.latest
         burning = [
             verdict.objective.name
             for verdict in (latest.verdicts if latest is not None else ())

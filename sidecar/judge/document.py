@@ -25,12 +25,11 @@ def document(judging: Judging) -> dict[str, Any]:
         "interval_seconds": judging.interval,
         "base_seconds": plan.evaluation.base,
         "judged_at": latest.at if latest is not None else None,
-        "fault": judging.fault or None,
-        "is_late": judging.is_late,
-        "history": {"fault": judging.unkept or None},
+        "fault": judging.doubt(judging.now) or None,
         "objectives": [_objective(v, alerts) for v in latest.verdicts] if latest else [],
         "alerts": [_alert(firing) for firing in alerts],
         "not_judged": dict(latest.unjudged) if latest else {},
+        "history": {"fault": judging.judge.history_fault or None},
         "alertmanager": {"fault": messenger.fault or None} if messenger is not None else None,
     }
 

@@ -15,8 +15,13 @@ from .verdict import Verdict
 _ESCAPED = {ord("\\"): "\\\\", ord(","): "\\,"}
 
 
+def age(plan: Plan, judgement: Judgement) -> Point:
+    """All that is published of one that is not of now."""
+    return Point(names.SLO_JUDGED_TIMESTAMP, (plan.service,), judgement.at)
+
+
 def points(plan: Plan, judgement: Judgement) -> Iterator[Point]:
-    yield Point(names.SLO_JUDGED_TIMESTAMP, (plan.service,), judgement.at)
+    yield age(plan, judgement)
     for verdict in judgement.verdicts:
         yield from _of_verdict(plan, verdict)
     firing = Counter((one.labels["tier"], one.labels["severity"]) for one in judgement.alerts)

@@ -12,15 +12,16 @@ of them. Incidents are kept as runs: from when, to when, whether there was one.
 from __future__ import annotations
 
 import fcntl
-import itertools
 import json
 import logging
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from ...slo.budget import Mark, Sums
 from ..errors import StartError
@@ -29,9 +30,9 @@ from ..log import fields
 _APPLICATION_ID = 0x496E534A  # "InSJ"
 _VERSION = 1
 _SCHEMA = f"""
+BEGIN;
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_VERSION};
-PRAGMA journal_mode = WAL;
 CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE count (
     thing INTEGER NOT NULL, at REAL NOT NULL, level INTEGER NOT NULL,
@@ -42,9 +43,13 @@ CREATE TABLE run (
     thing INTEGER NOT NULL, first REAL NOT NULL, last REAL NOT NULL, incident INTEGER NOT NULL,
     PRIMARY KEY (thing, first)
 ) WITHOUT ROWID;
+COMMIT;
 """
+# The first 100 bytes of every SQLite file, as its format says.
+_MAGIC, _HEAD, _VERSION_AT, _ID_AT = b"SQLite format 3\0", 100, 60, 68
 _NOTHING = -1  # the id of what was never counted
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,35 +97,30 @@ class Row:
 class History:
     """One process owns the file, from construction to `close()`; one thread at a time uses it.
 
-    longest: seconds after which nothing is remembered. Raises StartError.
+    A file that cannot be written, as on a full disk, is replaced by memory until it can be: `fault`
+    says so. longest: seconds after which nothing is remembered. Raises StartError.
     """
 
     def __init__(self, path: Path | None, longest: float) -> None:
         self.path = path
         self._longest = longest
-        if path is not None:
-            _refuse_others(path)
         self._lock = _owned(path) if path is not None else None
         try:
             self._db = _open(path)
         except StartError:
             self._release()
             raise
-        self._ids: dict[Key, int] = {
-            Key.of(name): id for id, name in self._db.execute("SELECT id, name FROM thing")
-        }
+        self.fault = ""
+        self._file: sqlite3.Connection | None = None  # while memory stands for it
+        self._is_to_return = False
+        self._ids = self._read_ids()
 
     def close(self) -> None:
+        self._return()
         self._db.close()
+        if self._file is not None:
+            self._file.close()
         self._release()
-
-    def leave_the_disk(self) -> None:
-        """From now on in memory, with all that can still be read; the file stays as it is."""
-        memory = sqlite3.connect(":memory:", check_same_thread=False)
-        self._db.rollback()
-        self._db.backup(memory)
-        self._db.close()
-        self._db = memory
 
     def _release(self) -> None:
         if self._lock is not None:
@@ -129,8 +129,25 @@ class History:
     @contextmanager
     def evaluation(self) -> Iterator[None]:
         """All that one evaluation adds is there once this returns, or nothing of it."""
-        with self._db:
-            yield
+        try:
+            with self._db:
+                yield
+        except BaseException:
+            self._ids = self._read_ids()  # those that were undone are given to others
+            raise
+
+    def written(self, work: Callable[[], T]) -> T:
+        """What it returns that adds to the history: in its file, else in memory. It is done twice
+        where the file fails in the midst of it."""
+        try:
+            with self.evaluation():
+                return work()
+        except sqlite3.Error as error:
+            if self.path is None or self.fault:
+                raise
+            self._leave(error)
+        with self.evaluation():
+            return work()
 
     def count(self, rows: Iterable[Row], at: float) -> None:
         self._db.executemany(
@@ -158,20 +175,13 @@ class History:
         return list(found)
 
     def thin(self, at: float) -> None:
-        """Merges what is old enough, and forgets what is too old."""
-        with self._db:
-            for number, level in enumerate(LEVELS[:-1]):
-                self._merge(number, LEVELS[number + 1].span, at - level.age)
-            self._db.execute("DELETE FROM count WHERE at <= ?", (at - self._longest,))
-            self._db.execute("DELETE FROM run WHERE last <= ?", (at - self._longest,))
-            self._forget_things()
+        """Merges what is old, forgets what is too old, and tries again a file that failed."""
+        self.written(lambda: self._thin(at))
+        self._return()
 
     def rewind(self, at: float) -> None:
         """Forgets what comes after: a clock was set back, and the same hours come again."""
-        with self._db:
-            self._db.execute("DELETE FROM count WHERE at > ?", (at,))
-            self._db.execute("DELETE FROM run WHERE first > ?", (at,))
-            self._db.execute("UPDATE run SET last = ? WHERE last > ?", (at, at))
+        self.written(lambda: self._rewind(at))
 
     def newest(self) -> float | None:
         """Time of the last evaluation."""
@@ -206,6 +216,46 @@ class History:
             " WHERE thing = ? AND last > ? AND first <= ? ORDER BY first",
             (self._ids.get(key, _NOTHING), begin, end),
         ).fetchall()
+
+    def _leave(self, error: sqlite3.Error) -> None:
+        """Goes on in memory, with all that can be read of the file; if that is nothing, the file
+        is not written again, as it may hold more."""
+        copy = _copied(self._db)
+        self._file, self._db = self._db, copy or _open(None)
+        self._is_to_return = copy is not None
+        self._ids = self._read_ids()
+        self.fault = (
+            f"{self.path} cannot be written ({error}): what is judged is kept in memory, and a"
+            " restart forgets it"
+        )
+        _log.error("the history is not kept", extra=fields(file=str(self.path), error=str(error)))
+
+    def _return(self) -> None:
+        """Into the file, if that can be written again."""
+        if self._file is None or not self._is_to_return:
+            return
+        try:
+            _copy(self._db, self._file)
+        except sqlite3.Error:
+            return
+        self._db.close()
+        self._db, self._file, self.fault = self._file, None, ""
+        _log.info("the history is kept again")
+
+    def _read_ids(self) -> dict[Key, int]:
+        return {Key.of(name): id for id, name in self._db.execute("SELECT id, name FROM thing")}
+
+    def _thin(self, at: float) -> None:
+        for number, level in enumerate(LEVELS[:-1]):
+            self._merge(number, LEVELS[number + 1].span, at - level.age)
+        self._db.execute("DELETE FROM count WHERE at <= ?", (at - self._longest,))
+        self._db.execute("DELETE FROM run WHERE last <= ?", (at - self._longest,))
+        self._forget_things()
+
+    def _rewind(self, at: float) -> None:
+        self._db.execute("DELETE FROM count WHERE at > ?", (at,))
+        self._db.execute("DELETE FROM run WHERE first > ?", (at,))
+        self._db.execute("UPDATE run SET last = ? WHERE last > ?", (at, at))
 
     def _merge(self, level: int, span: float, before: float) -> None:
         """Rows of whole spans up to `before` become one row each, of the next level."""
@@ -256,50 +306,104 @@ class Counted:
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
-    """A history that is broken is put aside, and the judge begins anew."""
     try:
-        if path is not None and path.exists() and path.stat().st_size and not _is_sound(path):
-            aside = _free_name(path)
-            path.replace(aside)
-            _log.warning("the history is broken, put aside", extra=fields(file=str(aside)))
+        if path is not None and _there(path) and not _is_sound(path):
+            _put_aside(path)
         db = sqlite3.connect(path or ":memory:", check_same_thread=False)
         db.execute("PRAGMA synchronous = NORMAL")  # whole after SIGKILL; a power cut costs seconds
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             db.executescript(_SCHEMA)
+        db.execute("PRAGMA journal_mode = WAL")  # from here on, so that the file itself has its id
     except (sqlite3.Error, OSError) as error:
         raise _unkept(path, error) from error
     return db
 
 
-def _refuse_others(path: Path) -> None:
-    """By the first bytes, which outlive most damage: https://sqlite.org/fileformat.html 1.3."""
+def _refuse_foreign(path: Path) -> None:
+    """What is somebody else's is not touched. Raises StartError, OSError."""
     if not path.exists():
         return
-    if path.is_file():
-        try:
-            with path.open("rb") as file:
-                head = file.read(100)
-        except OSError as error:
-            raise _unkept(path, error) from error
-        own = head.startswith(b"SQLite format 3\0") and head[68:72] == _APPLICATION_ID.to_bytes(4)
-        if own or not head:
-            return
-    raise StartError(
-        f"{path} is no history of the judge: it is left as it is; name another file with"
-        " --slo-history"
+    if not path.is_file():
+        raise _foreign(path, "is no regular file")
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head:
+        return
+    if not head.startswith(_MAGIC):
+        raise _foreign(path, "is no history of the judge")
+    if int.from_bytes(head[_ID_AT : _ID_AT + 4]) != _APPLICATION_ID:
+        raise _foreign(path, "is the database of something else")
+    version = int.from_bytes(head[_VERSION_AT : _VERSION_AT + 4])
+    if version != _VERSION:
+        raise _foreign(path, f"has version {version}, this inferslo keeps version {_VERSION}")
+
+
+def _there(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _is_sound(path: Path) -> bool:
+    """Raises sqlite3.OperationalError where that cannot be told."""
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            return _is_whole(db)
+    except sqlite3.OperationalError:  # no room for its log, no right to read it
+        raise
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _is_whole(db: sqlite3.Connection) -> bool:
+    [(found,)] = db.execute("PRAGMA quick_check(1)")
+    return bool(found == "ok")
+
+
+def _copied(file: sqlite3.Connection) -> sqlite3.Connection | None:
+    """In memory; None where it cannot be read."""
+    memory = _open(None)
+    try:
+        _copy(file, memory)
+        if _is_whole(memory):
+            return memory
+    except sqlite3.Error:
+        pass
+    memory.close()
+    return None
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    def stop_if_locked(status: int, *_: int) -> None:  # else it waits for ever
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise sqlite3.OperationalError("database is locked")
+
+    source.backup(target, progress=stop_if_locked)
+
+
+def _put_aside(path: Path) -> None:
+    """Under a name that is free, with its log, which SQLite would play into the new file."""
+    endings = chain([""], map(".{}".format, count(1)))
+    names = (path.with_name(f"{path.name}.broken{ending}") for ending in endings)
+    aside = next(name for name in names if not os.path.lexists(name))
+    path.rename(aside)
+    for suffix in ("-wal", "-shm"):
+        if (beside := path.with_name(path.name + suffix)).exists():
+            beside.replace(aside.with_name(aside.name + suffix))
+    _log.warning("the history is corrupt, put aside", extra=fields(file=str(aside)))
+
+
+def _foreign(path: Path, why: str) -> StartError:
+    return StartError(
+        f"{path} {why}: it is left as it is; name another file with --slo-history, or move this one"
+        " away"
     )
-
-
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}.broken{n or ''}") for n in itertools.count())
-    return next(name for name in names if not name.exists())
 
 
 def _owned(path: Path) -> TextIO:
     """A lock until it is closed or the process ends. Not SQLite's own: the page reads meanwhile."""
     file = None
     try:
-        file = path.with_name(f"{path.name}.lock").open("w", encoding="utf-8")
+        _refuse_foreign(path)
+        file = path.with_name(f"{path.name}.lock").open("a", encoding="utf-8")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         if file is not None:
@@ -318,16 +422,3 @@ def _unkept(path: Path | None, error: Exception) -> StartError:
         f"cannot keep the judge's history in {path}: {error}: its folder must be writable and its"
         " disk must have room"
     )
-
-
-def _is_sound(path: Path) -> bool:
-    try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            [(version,)] = db.execute("PRAGMA user_version")
-            [(sound,)] = db.execute("PRAGMA quick_check(1)")
-        finally:
-            db.close()
-    except sqlite3.Error:
-        return False
-    return (version, sound) == (_VERSION, "ok")

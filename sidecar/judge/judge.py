@@ -84,9 +84,10 @@ class Judge:
         """For judge.recent; None where the history is not in a file."""
         return self._history.path
 
-    def leave_the_disk(self) -> None:
-        """Judges on in memory, where the history can no longer be written."""
-        self._history.leave_the_disk()
+    @property
+    def history_fault(self) -> str:
+        """Why the history is not kept in its file; empty while it is."""
+        return self._history.fault
 
     def _begin(self) -> None:
         """As after a start: nothing is known of the last hour but the history."""
@@ -116,8 +117,9 @@ class Judge:
         self._last = at
         self._samples.append("page", at, samples_of(points, self._needed))
         self._alarms.record(at)
-        with self._history.evaluation():
-            found = [(one, self._judged(one, at)) for one in self._countings]
+        found = self._history.written(
+            lambda: [(one, self._judged(one, at)) for one in self._countings]
+        )
         self._steps += 1
         if at - self._thinned >= _THIN_EVERY:
             self._thinned = at

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from ...exporters.names import SLO_JUDGED_TIMESTAMP
 from ...exporters.reading import Point
 from ..log import fields
+from .gauges import age
 from .gauges import points as gauges
 from .judge import Judge, Judgement
 from .messenger import Messenger
@@ -23,8 +22,7 @@ class Judging:
     """Holds the latest judgement, and tells the messenger of each.
 
     Evaluations are at multiples of the interval of the wall's clock, as Prometheus's are. One that
-    fails is no judgement: the one before it stays, and tells its age. A history that cannot be
-    written, as on a full disk, costs one evaluation: it goes on in memory, and `unkept` says why.
+    fails is no judgement: the one before it stays, and tells its age.
     """
 
     def __init__(
@@ -38,7 +36,6 @@ class Judging:
         self.messenger = messenger
         self.latest: Judgement | None = None
         self.fault = ""
-        self.unkept = ""
         self.version = 0
         self._wall = wall
         self._stop = threading.Event()
@@ -65,21 +62,25 @@ class Judging:
         if self.messenger is not None:
             self.messenger.stop(patience)
 
-    @property
-    def is_late(self) -> bool:
-        """Whether how all stands is no longer known."""
-        latest = self.latest
-        age = 0.0 if latest is None else self._wall() - latest.at
-        return bool(self.fault) or age > _LATE * self.interval + 1
-
     def points(self) -> list[Point]:
-        """The latest judgement, as published; of one that is late only when it was."""
-        if self.latest is None:
+        """The latest judgement, as published; of one that is not of now its time alone."""
+        plan, latest = self.judge.plan, self.latest
+        if latest is None:
             return []
-        points = list(gauges(self.judge.plan, self.latest))
-        if not self.is_late:
-            return points
-        return [point for point in points if point.family is SLO_JUDGED_TIMESTAMP]
+        return [age(plan, latest)] if self.doubt(self._wall()) else list(gauges(plan, latest))
+
+    def doubt(self, at: float) -> str:
+        """Why the latest judgement does not tell how all stands at a time; empty where it does, and
+        before the first."""
+        if self.fault or self.latest is None:
+            return self.fault
+        late = at - self.latest.at > _LATE * self.interval + 1
+        return "the judge stands still" if late else ""
+
+    @property
+    def now(self) -> float:
+        """Unix time."""
+        return self._wall()
 
     def step(self, points: Iterable[Point], at: float) -> None:
         """Judges what is published at a time."""
@@ -90,7 +91,8 @@ class Judging:
                 _log.exception("cannot judge", extra=fields(error=str(error)))
             self.fault = f"{type(error).__name__}: {error}"
             self.version += 1
-            self._leave_the_disk(error)
+            if self.messenger is not None:
+                self.messenger.hear_nothing()
             return
         if self.fault:
             _log.info("judging again")
@@ -98,20 +100,6 @@ class Judging:
         self.version += 1
         if self.messenger is not None:
             self.messenger.hear(judgement)
-
-    def _leave_the_disk(self, error: Exception) -> None:
-        if not isinstance(error, sqlite3.Error) or self.unkept:
-            return
-        try:
-            self.judge.leave_the_disk()
-        except sqlite3.Error:
-            _log.exception("the history cannot be read")
-            return
-        self.unkept = str(error)
-        _log.warning(
-            "the history cannot be written: it goes on in memory, and ends with this process",
-            extra=fields(file=str(self.judge.history_file), error=self.unkept),
-        )
 
     def _run(self, collect: Callable[[], Iterable[Point]]) -> None:
         def points() -> Iterator[Point]:  # what fails in it fails in the step

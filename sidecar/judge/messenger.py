@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ...rules.alertmanager.api import Report
 from ...rules.alertmanager.errors import AlertmanagerError
+from ...rules.naming import WATCHDOG
 from ..log import fields
 from .firing import Firing
 from .judge import Judgement
@@ -82,6 +83,14 @@ class Messenger:
             self._firing = now
         if changed:
             self._changed.set()
+
+    def hear_nothing(self) -> None:
+        """The judge cannot judge. What fired is told on, but for the watchdog: that it is not heard
+        tells whoever listens for it."""
+        with self._lock:
+            self._firing = {
+                key: one for key, one in self._firing.items() if one.alert.alert != WATCHDOG.name
+            }
 
     def reports(self, at: float) -> list[Report]:
         """What is to be told at a time."""

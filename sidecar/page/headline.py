@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .levels import Level, standing
@@ -27,13 +27,20 @@ class Headline:
 
 
 def headline(facts: Facts) -> Headline:
-    judging, judgement = facts.judging, facts.judgement
+    judging = facts.judging
     if judging is None:
         return Headline(Level.IDLE, "Not judged: no SLO file is given.", "not judged")
+    found = _judged(judging, facts)
+    if fault := judging.judge.history_fault:
+        return replace(found, text=f"{found.text} {fault}.")
+    return found
+
+
+def _judged(judging: Judging, facts: Facts) -> Headline:
+    judgement = judging.latest
     if judgement is None:
         return _nothing_yet(judging)
-    if judging.is_late:
-        why = judging.fault or "the judge stands still"
+    if why := judging.doubt(facts.at):
         seen = moment(judgement.at, facts.at)
         text = f"Judging fails: {why}. What is said of objectives is of {seen}."
         return Headline(Level.UNKNOWN, text, "judging fails")

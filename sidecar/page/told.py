@@ -77,18 +77,16 @@ def told(firing: Iterable[Firing]) -> list[Told]:
 
 def alerts(facts: Facts) -> Html | None:
     """The section; None where nothing is judged."""
-    judgement = facts.judgement
-    if judgement is None:
+    judging, judgement = facts.judging, facts.judgement
+    if judging is None or judgement is None:
         return None
     firing = told(judgement.alerts)
     heading = tag("h2", "Alerts", id="alerts-h")
-    if facts.judging is not None and facts.judging.is_late:
-        late = tag(
-            "p", "Not known: nothing is judged now. What follows, if anything, was so before."
-        )
-        heading = join(heading, late)
-    elif not firing:
-        return join(heading, tag("p", "Nobody is told of anything now.", class_="calm"))
+    if not firing:
+        unknown = judging.doubt(facts.at)
+        calm = "Nobody is told of anything now."
+        text = "Whether anybody should be told is not known." if unknown else calm
+        return join(heading, tag("p", text, class_="calm"))
     more = len(firing) - _MOST
     return join(
         heading,

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from e2e.processes import free_port, wait_until
 from fastapi.testclient import TestClient
-from judges import ANY, STEP, TURNS, at_its_last, judge, page, turns
+from judges import ANY, STEP, TURNS, judge, page, turns
 from metrics_server import serving
 from plans import objective
 from scripted import Scripted, running
@@ -31,6 +31,7 @@ from inferslo.sidecar.publisher import Publisher
 from inferslo.slo.plan import Query
 
 EXECUTABLE = Path(sys.executable).with_name("inferslo")
+UNKNOWN = "whether anybody is called is not known"
 AVAILABILITY = objective("availability", name="answered", selection=ANY, min_coverage=Decimal(0))
 GATEWAY = Gap("gateway", "no gateway is configured", "--litellm URL")
 
@@ -49,8 +50,10 @@ def documents(judging: Judging | None) -> dict[str, Any]:
 
 
 def judged(pages: Iterator[Any], *objectives: Any) -> Judging:
-    judging = at_its_last(judge(*(objectives or (AVAILABILITY,))))
+    judging = Judging(judge(*(objectives or (AVAILABILITY,))), wall=lambda: judged_at)
+    judged_at = 0.0
     for n, points in enumerate(pages):
+        judged_at = float(n * STEP)
         judging.step(points, n * STEP)
     return judging
 
@@ -214,7 +217,8 @@ def test_what_is_not_known_is_a_dash_and_never_0(screen: Screen) -> None:
 
 def test_before_the_first_judgement(screen: Screen) -> None:
     code, text = screen.of(judged(iter(())))
-    assert (code, text.splitlines()[0]) == (0, "checkout-assistant  not yet judged")
+    assert (code, text.splitlines()[0]) == (1, "checkout-assistant  not yet judged")
+    assert UNKNOWN in text.splitlines()
 
 
 def test_without_an_slo_file_it_says_how_to_get_one(screen: Screen) -> None:
@@ -230,6 +234,16 @@ def test_a_judge_that_fails_is_not_calm(screen: Screen) -> None:
     code, text = screen.of(judging)
     assert code == 1
     assert "cannot judge: TypeError: " in text
+    assert UNKNOWN in text.splitlines()
+    assert "nobody is called" not in text.splitlines()
+
+
+def test_a_history_that_is_not_kept_is_said_and_who_is_called_is_known(screen: Screen) -> None:
+    found = documents(healthy())
+    found["/v1/slo"]["history"] = {"fault": "slo.db cannot be written"}
+    code, text = screen.of_documents(found)
+    assert code == 0
+    assert {"slo.db cannot be written", "nobody is called"} <= set(text.splitlines())
 
 
 def test_what_is_not_judged_here_is_said(screen: Screen) -> None:
@@ -250,6 +264,7 @@ def test_names_of_others_cannot_command_the_terminal_or_forge_lines(screen: Scre
     found = documents(bad)
     found["/v1/status"]["sources"][1]["error"]["detail"] = HOSTILE
     found["/v1/slo"]["fault"] = HOSTILE
+    found["/v1/slo"]["history"]["fault"] = HOSTILE
     found["/v1/slo"]["service"] = HOSTILE
     found["/v1/slo"]["not_judged"] = {HOSTILE: HOSTILE}
     found["/v1/slo"]["alerts"][0]["annotations"] |= {"impact": HOSTILE, "runbook_url": HOSTILE}

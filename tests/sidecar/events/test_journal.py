@@ -2,8 +2,6 @@ import contextlib
 import errno
 import json
 import os
-import resource
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from full_disk import files_no_larger_than
 
 from inferslo.sidecar.events import journal as journal_module
 from inferslo.sidecar.events.journal import (
@@ -243,18 +242,6 @@ def test_two_that_start_at_once_do_not_replace_each_other(path: Path) -> None:
     for process in both:
         process.communicate()
     assert sorted(inodes) == ["", f"{path.stat().st_ino}\n"]
-
-
-@contextlib.contextmanager
-def files_no_larger_than(size: int) -> Iterator[None]:
-    """The kernel refuses every write beyond `size` bytes, as a full disk does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    assert signal.getsignal(signal.SIGXFSZ) is signal.SIG_IGN
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_refused_write_undoes_the_transaction_and_room_mends_it(path: Path) -> None:

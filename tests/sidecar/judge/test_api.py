@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from judges import ANY, STEP, TURNS, at_its_last, judge, page, turns
+from judges import ANY, DAY, STEP, TURNS, judge, page, turns
 from plans import objective
 
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.sidecar.app import create_app
 from inferslo.sidecar.board import Board
+from inferslo.sidecar.judge.history import History
 from inferslo.sidecar.judge.loop import Judging
 from inferslo.sidecar.judge.messenger import Messenger
 from inferslo.sidecar.publisher import Publisher
@@ -30,9 +31,18 @@ OBJECTIVES = (
 class Sidecar:
     """Of some objectives, stepped by hand."""
 
-    def __init__(self, *objectives: Any, messenger: Messenger | None = None) -> None:
-        self.judging = at_its_last(judge(*(objectives or OBJECTIVES)), messenger)
+    def __init__(
+        self,
+        *objectives: Any,
+        messenger: Messenger | None = None,
+        history: History | None = None,
+    ) -> None:
         self.at = 0
+        self.judging = Judging(
+            judge(*(objectives or OBJECTIVES), history=history),
+            messenger,
+            wall=lambda: float(self.at),
+        )
         self.client = client(self.judging)
 
     def step(self, points: Any) -> None:
@@ -83,11 +93,10 @@ def test_before_the_first_judgement_it_says_that_nothing_is_judged_yet(sidecar: 
         "base_seconds": 300,
         "judged_at": None,
         "fault": None,
-        "is_late": False,
-        "history": {"fault": None},
         "objectives": [],
         "alerts": [],
         "not_judged": {},
+        "history": {"fault": None},
         "alertmanager": None,
         "simulated": False,
     }
@@ -208,6 +217,24 @@ def test_a_judge_that_fails_says_so_beside_the_last_judgement(sidecar: Sidecar) 
     assert said["fault"].startswith("TypeError: ")
 
 
+def test_a_judge_that_stands_still_says_so(sidecar: Sidecar) -> None:
+    sidecar.step(page(1))
+    sidecar.at += 4 * STEP
+    assert sidecar.slo()["fault"] == "the judge stands still"
+
+
+def test_a_history_that_is_not_kept_is_said_and_is_no_fault_of_judging(tmp_path: Path) -> None:
+    history = History(tmp_path / "slo.db", DAY)
+    sidecar = Sidecar(history=history)
+    sidecar.step(page(1))
+    history._db.execute("PRAGMA query_only = ON")
+    sidecar.step(page(2))
+    said = sidecar.slo()
+    assert (said["fault"], said["judged_at"]) == (None, STEP)
+    assert "slo.db cannot be written" in said["history"]["fault"]
+    history.close()
+
+
 def test_an_alertmanager_that_cannot_be_told_is_said() -> None:
     messenger = Messenger(Alertmanager(["http://127.0.0.1:1"], deadline=1))
     sidecar = Sidecar(messenger=messenger)
@@ -240,6 +267,12 @@ def test_ready_by_an_objective_is_503_while_it_pages_and_then_again_200(sidecar:
 
 def test_what_cannot_be_judged_is_ready(sidecar: Sidecar) -> None:
     sidecar.step([])
+    assert sidecar.ready("?slo=all") == (200, "ok\n")
+
+
+def test_what_can_no_longer_be_judged_is_ready_again(sidecar: Sidecar) -> None:
+    sidecar.outage()
+    sidecar.step(None)  # a fault of ours
     assert sidecar.ready("?slo=all") == (200, "ok\n")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
+import os
 import random
 import signal
 import sqlite3
@@ -11,12 +11,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from inferslo.sidecar.errors import StartError
-from inferslo.sidecar.judge.history import History, Key, Row
+from inferslo.sidecar.judge.history import _APPLICATION_ID, History, Key, Row
 from inferslo.slo.budget import Mark, Sums, incidents, lasted
 
 HOUR, DAY = 3600, 86400
@@ -142,51 +144,122 @@ def test_an_evaluation_that_fails_adds_nothing() -> None:
     assert history.newest() is None
 
 
-def test_a_history_that_is_broken_is_put_aside_and_no_other_with_it(tmp_path: Path) -> None:
-    path = tmp_path / "slo.db"
-    for number in ("", "1", "2"):
-        history = History(path, DAY)
-        with history.evaluation():
-            history.count([Row(A, 1, 1)], 30)
-        assert history.of(A).sums(0, 30).total == 1
-        history.close()
-        broken = path.read_bytes()[:150] + b"x" * 4000
-        path.write_bytes(broken)
-        History(path, DAY).close()
-        assert (tmp_path / f"slo.db.broken{number}").read_bytes() == broken
+def database(path: Path, *pragmas: str) -> Path:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(";".join((*pragmas, "CREATE TABLE theirs (x)")))
+    return path
 
 
-@pytest.mark.parametrize("content", [b"service: chat\n", None])
-def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(
-    tmp_path: Path, content: bytes | None
+def text(path: Path) -> Path:
+    path.write_text("service: assistant\n" * 1000)
+    return path
+
+
+FOREIGN: dict[str, Callable[[Path], Path]] = {
+    "a file of text": text,
+    "a database": database,
+    "the events' journal": lambda path: database(path, f"PRAGMA application_id = {0x496E534C}"),
+    "another version": lambda path: database(
+        path, f"PRAGMA application_id = {_APPLICATION_ID}", "PRAGMA user_version = 9"
+    ),
+}
+
+
+def test_what_an_evaluation_that_failed_was_the_first_to_count_gets_no_other_name() -> None:
+    history = History(None, DAY)
+    with suppress(ZeroDivisionError), history.evaluation():
+        history.count([Row(A, 1, 1)], 30)
+        raise ZeroDivisionError
+    with history.evaluation():
+        history.count([Row(B, 0, 5)], 60)
+        history.count([Row(A, 1, 1)], 60)
+    assert history.of(A).sums(0, 60).total == 1
+    assert history.of(B).sums(0, 60).total == 5
+
+
+@pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
+def test_what_is_no_history_of_ours_is_refused_and_let_be(
+    tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
-    path = tmp_path / "theirs"
-    if content is None:
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            db.execute("CREATE TABLE theirs (x)")
-    else:
-        path.write_bytes(content)
+    path = make(tmp_path / "theirs")
     before = path.read_bytes()
-    with pytest.raises(StartError, match="no history of the judge"):
+    with pytest.raises(StartError, match=r"left as it is; name another file with --slo-history"):
         History(path, DAY)
     assert path.read_bytes() == before
-    assert not (tmp_path / "theirs.broken").exists()
+    assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "folder", Path("/dev/null")):
-        with pytest.raises(StartError, match=r"no history of the judge|must be writable"):
-            History(path, DAY)
-    assert Path("/dev/null").is_char_device()
+@pytest.mark.parametrize("kind", ["folder", "fifo", "device"])
+def test_what_is_no_file_is_refused_and_let_be(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "slo.db"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/full")
+    with pytest.raises(StartError, match="is no regular file"):
+        History(path, DAY)
+    assert list(tmp_path.iterdir()) == [path]
+    assert Path("/dev/full").is_char_device()
 
 
 def test_an_empty_file_becomes_a_history(tmp_path: Path) -> None:
     path = tmp_path / "slo.db"
     path.touch()
-    History(path, DAY).close()
-    assert path.stat().st_size
-    assert not (tmp_path / "slo.db.broken").exists()
+    counted(path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["slo.db", "slo.db.lock"]
+
+
+def test_a_history_that_is_corrupt_is_put_aside_and_never_over_another(tmp_path: Path) -> None:
+    path = tmp_path / "slo.db"
+    aside = [tmp_path / f"slo.db.broken{n}" for n in ("", ".1", ".2")]
+    aside[0].write_bytes(b"of before")
+    kept = [b"of before"]
+    for _ in aside[1:]:
+        counted(path)
+        content = bytearray(path.read_bytes())
+        content[4096:] = random.Random(1).randbytes(len(content) - 4096)
+        path.write_bytes(content)
+        kept.append(bytes(content))
+        counted(path)
+    assert [each.read_bytes() for each in aside] == kept
+
+
+def test_a_history_of_which_nobody_can_say_that_it_is_sound_is_let_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk, where SQLite finds no room for its log."""
+    path = tmp_path / "slo.db"
+    counted(path)
+    before = path.read_bytes()
+
+    def connect(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", connect)
+        with pytest.raises(StartError, match="its disk must have room"):
+            History(path, DAY)
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob("*.broken*"))
+
+
+def test_the_file_that_is_locked_loses_nothing_that_was_in_it(tmp_path: Path) -> None:
+    lock = tmp_path / "slo.db.lock"
+    lock.write_text("somebody's")
+    counted(tmp_path / "slo.db")
+    assert lock.read_text() == "somebody's"
+
+
+def counted(path: Path) -> None:
+    """One more evaluation is in the history, which is closed again."""
+    history = History(path, DAY)
+    at = (history.newest() or 0) + STEP
+    with history.evaluation():
+        history.count([Row(A, 1, 1)], at)
+    assert history.of(A).sums(at - STEP, at).total == 1
+    history.close()
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:

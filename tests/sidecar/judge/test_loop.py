@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from e2e.processes import wait_until
-from judges import ANY, DAY, STEP, at_its_last, judge, page
+from full_disk import files_no_larger_than
+from judges import ANY, DAY, STEP, judge, page
 from plans import objective
 
 from inferslo.exporters import names
 from inferslo.exporters.reading import Point
-from inferslo.sidecar.judge.history import History
+from inferslo.sidecar.judge.history import History, Key
 from inferslo.sidecar.judge.loop import Judging
 
 SOON = 0.02  # seconds, of the clock's, before an evaluation
@@ -70,7 +72,7 @@ def test_what_fails_leaves_the_last_judgement_says_so_and_then_recovers(
 
     def collect() -> Iterable[Point]:
         if fails[0]:
-            raise ArithmeticError("a fault of ours")
+            raise sqlite3.OperationalError("database or disk is full")
         return page(10)
 
     judging.start(collect)
@@ -78,10 +80,9 @@ def test_what_fails_leaves_the_last_judgement_says_so_and_then_recovers(
     fails[0] = True
     clock.now = 2 * STEP - SOON
     wait_until("said", lambda: judging.fault, 10, every=0.01)
-    assert judging.fault == "ArithmeticError: a fault of ours"
+    assert judging.fault == "OperationalError: database or disk is full"
     assert judged_at(judging, STEP)
-    [age] = judging.points()  # and nothing of yesterday
-    assert (age.family, age.value) == (names.SLO_JUDGED_TIMESTAMP, STEP)
+    assert [p.value for p in judging.points()] == [STEP], "its age, and nothing that is no more"
     fails[0] = False
     clock.now = 3 * STEP - SOON
     wait_until("judged again", lambda: judged_at(judging, 3 * STEP), 10, every=0.01)
@@ -89,40 +90,59 @@ def test_what_fails_leaves_the_last_judgement_says_so_and_then_recovers(
     assert [record.message for record in caplog.records] == ["cannot judge", "judging again"]
 
 
-def test_a_history_that_cannot_be_written_costs_a_step_and_goes_on_in_memory(
+def test_on_a_full_disk_it_judges_on_in_memory_and_keeps_all_once_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    history = History(tmp_path / "slo.db", DAY)
-    judging = at_its_last(judge(objective("availability", selection=ANY), history=history))
-    for n in range(1, 21):
+    caplog.set_level("INFO")
+    path = tmp_path / "slo.db"
+    history = History(path, DAY)
+    judging = Judging(judge(objective("availability", selection=ANY), history=history))
+    for n in range(1, 11):
         judging.step(page(10 * n), n * STEP)
-    assert judging.latest
-    before = judging.latest.verdicts[0].spent.coverage
-    history._db.execute("PRAGMA query_only = ON")
-    judging.step(page(210), 21 * STEP)
-    assert "readonly" in judging.fault
-    assert "readonly" in judging.unkept
-    assert judged_at(judging, 20 * STEP)
-    for n in range(22, 42):
+    with files_no_larger_than(path.with_name("slo.db-wal").stat().st_size // 8):
+        for n in range(11, 41):
+            judging.step(page(100, 10 * n), n * STEP)
+            assert judging.fault == ""
+            assert judged_at(judging, n * STEP)
+            assert "cannot be written" in judging.judge.history_fault
+    assert judging.latest is not None
+    assert {one.alert.alert for one in judging.latest.alerts} >= {"InfersloAvailabilityBurn"}
+    for n in (41, 42, 43):
+        judging.step(page(100, 10 * n), n * STEP)
+    assert judging.judge.history_fault == ""
+    history.close()
+    said = ["the history is not kept", "the history is kept again"]
+    assert [record.message for record in caplog.records] == said
+    again = History(path, DAY)
+    assert again.of(Key("availability")).sums(0, 43 * STEP).samples == 42  # the first has no rate
+    assert again.newest() == 43 * STEP
+    again.close()
+
+
+def test_a_history_that_can_no_longer_be_read_costs_what_was_in_it_and_no_judgement(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "slo.db"
+    history = History(path, DAY)
+    judging = Judging(judge(objective("availability", selection=ANY), history=history))
+    for n in range(1, 4):
+        judging.step(page(10 * n), n * STEP)
+    history._db.close()  # every question of it fails
+    for n in range(4, 10):
         judging.step(page(10 * n), n * STEP)
         assert judging.fault == ""
-        assert judged_at(judging, n * STEP)
-    assert judging.latest.verdicts[0].spent.coverage > before
-    assert len([r for r in caplog.records if "goes on in memory" in r.message]) == 1
+    assert "cannot be written" in judging.judge.history_fault, "there may be more in the file"
     history.close()
-    kept = History(tmp_path / "slo.db", DAY)
-    assert kept.newest() == 20 * STEP
-    kept.close()
 
 
-def test_a_judge_that_stands_still_publishes_its_age_alone(clock: Clock) -> None:
-    judging = Judging(judge(objective("availability", selection=ANY)), wall=clock)
-    clock.now = STEP
+def test_a_judgement_that_is_too_old_is_published_no_more(clock: Clock, judging: Judging) -> None:
     judging.step(page(10), STEP)
+    clock.now = 4 * STEP
     assert len(judging.points()) > 1
-    clock.now = 5 * STEP
-    assert judging.is_late
+    assert judging.doubt(clock.now) == ""
+    clock.now += 2
     assert [point.family for point in judging.points()] == [names.SLO_JUDGED_TIMESTAMP]
+    assert judging.doubt(clock.now) == "the judge stands still"
 
 
 def test_nothing_is_published_before_the_first_judgement(judging: Judging) -> None:

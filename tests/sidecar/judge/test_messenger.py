@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from plans import objective, plan
 from inferslo.rules.alertmanager.api import Matcher
 from inferslo.rules.alertmanager.client import Alertmanager
 from inferslo.rules.alerts import urgent
+from inferslo.rules.compile import watchdog as watchdog_of
 from inferslo.sidecar.judge.firing import Firing
 from inferslo.sidecar.judge.judge import Judgement
 from inferslo.sidecar.judge.messenger import Messenger
@@ -120,3 +122,15 @@ def test_what_fires_has_an_end_ahead_and_what_is_over_is_forgotten() -> None:
     assert report.ends_at is not None
     assert report.ends_at.timestamp() < at + 60
     assert messenger.reports(at + 1000) == []
+
+
+def test_a_judge_that_cannot_judge_tells_on_what_fired_but_not_the_watchdog() -> None:
+    watchdog = watchdog_of(plan(TTFT))
+    judged = judgement(0.5)
+    fires = Firing(watchdog, watchdog.labels, 1.0, judged.at)
+    messenger = Messenger(Alertmanager(["http://127.0.0.1:1"]))
+    messenger.hear(replace(judged, firing=[*judged.firing, fires]))
+    messenger.hear_nothing()
+    assert [each.labels["alertname"] for each in messenger.reports(judged.at)] == [ALERT.alert]
+    messenger.hear(replace(judged, firing=[*judged.firing, fires]))
+    assert len(messenger.reports(judged.at)) == 2

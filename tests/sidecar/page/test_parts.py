@@ -205,9 +205,23 @@ def test_a_judge_that_fails_or_stands_still_says_of_when_it_is(make: Make) -> No
         "Judging fails: OperationalError: disk is full."
         " What is said of objectives is of 12:02:30 UTC."
     )
+    assert part(stage, "alerts").endswith("Whether anybody should be told is not known.")
     stage.judging.fault = ""
     stage.at += 92
     assert "the judge stands still" in part(stage, "headline")
+    assert part(stage, "alerts").endswith("Whether anybody should be told is not known.")
+
+
+def test_a_history_that_is_not_kept_is_said_beside_how_all_stands(make: Make) -> None:
+    stage = make(known(small_plan()))
+    stage.play(131)  # the file is tried again at the next step but one
+    assert stage.history is not None
+    stage.history._db.execute("PRAGMA query_only = ON")
+    stage.play(1)
+    headline = part(stage, "headline")
+    assert headline.startswith("All 4 objectives are met. ")
+    assert "slo.db cannot be written" in headline
+    assert "Nobody is told" in part(stage, "alerts")
 
 
 def test_without_an_slo_file_the_rest_stands_and_says_how_to_be_judged(make: Make) -> None:
