@@ -348,7 +348,9 @@ def test_a_wrong_address_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> N
 
 @contextmanager
 def watching(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [EXECUTABLE, "watch", "--sidecar", url, "--every", "0.5"]
+    # What a shell starts in the background ignores Ctrl-C, and so do these tests' children then.
+    command = ["env", "--default-signal=INT", EXECUTABLE, "watch"]
+    command += ["--sidecar", url, "--every", "0.5"]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
         try:
             yield process
