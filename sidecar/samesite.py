@@ -39,10 +39,10 @@ class SameSite:
 
 
 def _is_foreign(headers: Mapping[str, str]) -> bool:
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get("host", ""):
-        return True
-    return headers.get("sec-fetch-site", "none") not in _OWN
+    if (site := headers.get("sec-fetch-site")) is not None:
+        return site not in _OWN
+    origin = headers.get("origin")  # of a browser that says no more, as over plain HTTP
+    return origin is not None and urlsplit(origin).netloc != headers.get("host", "")
 
 
 def _is_local(headers: Mapping[str, str]) -> bool:

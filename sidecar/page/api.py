@@ -97,6 +97,6 @@ def _safe(*, buttons: bool = False) -> dict[str, str]:
         f" img-src 'self'; connect-src 'self'; base-uri 'none'; form-action {forms};"
         " frame-ancestors 'none'",
         "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
+        "Referrer-Policy": "same-origin",  # without, our own forms would come from nowhere
         "Cache-Control": "no-store",
     }

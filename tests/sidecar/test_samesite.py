@@ -54,6 +54,7 @@ def test_another_site_may_do_nothing(method: str, headers: dict[str, str]) -> No
         {},
         {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin"},
         {"sec-fetch-site": "none"},
+        {"origin": "null", "sec-fetch-site": "same-origin"},
         {"host": "localhost:9400"},
         {"host": "[::1]:9400"},
         {"host": "demo.localhost"},
