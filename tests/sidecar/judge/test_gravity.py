@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 
-from judges import ANY, TURNS, judge, page, play, turns
+from judges import ANY, DAY, TURNS, judge, page, play, turns
 from plans import objective
 
 from inferslo.rules.model import Alert
 from inferslo.sidecar.judge.firing import Firing
 from inferslo.sidecar.judge.gravity import gravest_first
+from inferslo.sidecar.judge.history import History
 from inferslo.sidecar.judge.judge import Judgement
 from inferslo.sidecar.judge.verdict import Verdict
 
@@ -23,7 +24,10 @@ def firing(name: str, slo: str, severity: str = "page", since: float = 100.0) ->
 
 def verdicts(**shown: float | None) -> list[Verdict]:
     """Of objectives of 99 %, by the signal that names them."""
-    made = judge(*(objective(name, selection=ANY) for name in shown)).step([], 0).verdicts
+    history = History(None, DAY)
+    slos = [objective(name, selection=ANY) for name in shown]
+    made = judge(*slos, history=history).step([], 0).verdicts
+    history.close()
     return [replace(one, shown=bad) for one, bad in zip(made, shown.values(), strict=True)]
 
 
