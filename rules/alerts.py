@@ -195,7 +195,7 @@ class _Alerts:
     def _feels(self) -> str:
         objective = self._objective
         if objective.query is not None and objective.description:
-            return carried.literal(" ".join(objective.description.split()))
+            return _described(objective)
         return f"{_sentence(objective.signal.feels)}."
 
     def _alert(
@@ -206,8 +206,7 @@ class _Alerts:
         felt = impact or self._feels()
         annotations = carried.annotations(self._plan, name, summary, felt, actions)
         if self._objective.description:
-            described = " ".join(self._objective.description.split())
-            annotations["description"] = carried.literal(described)
+            annotations["description"] = _described(self._objective)
         return Alert(
             alert=name,
             expr=expr,
@@ -240,10 +239,14 @@ def _over(objective: Objective) -> str:
 
 def _title(objective: Objective) -> str:
     """What a query of the user's own measures only its description can say."""
-    described = " ".join(objective.description.split()).removesuffix(".")
+    described = _described(objective).removesuffix(".")
     if objective.query is None or not described or len(described) > _LONG:
         return objective.signal.title
-    return carried.literal(described[:1].lower() + described[1:])
+    return described[:1].lower() + described[1:]
+
+
+def _described(objective: Objective) -> str:
+    return carried.literal(" ".join(objective.description.split()))
 
 
 def _sentence(text: str) -> str:

@@ -15,13 +15,14 @@ import typer
 
 from ...exporters.reading import ErrorKind, SourceError
 from ...slo.quantities import format_duration
-from ..page.levels import Level
+from ..demo.live.texts import BANNER
+from ..judge.gravity import about
+from ..judge.levels import Level
 from ..page.words import percent, times
 from ..printable import printable
 from ..reach import reach
 
 _BAR = 10
-_OF_TIER = ("tier", "team", "severity", "urgency")
 _LEAST_NAME = 8
 _CLEAR = "\x1b[H\x1b[J"
 
@@ -109,7 +110,7 @@ def _judged(slo: Mapping[str, Any], url: str) -> Iterator[str]:
     age = "not yet judged" if at is None else f"judged {max(0.0, time.time() - at):.0f} s ago"
     yield f"{_bold(printable(slo['service']))}  {age}"
     if slo.get("simulated"):
-        yield _bold("SIMULATED: inferslo --demo plays all of this; nothing here is a measurement")
+        yield _bold(BANNER)
     if slo["fault"]:
         yield _red(f"cannot judge: {printable(slo['fault'])}")
     if slo["history"]["fault"]:
@@ -165,10 +166,9 @@ def _bar(share: float | None) -> str:
 
 def _told(alerts: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Those of all tiers that are told of the same thing, in the order of the sidecar."""
-    groups: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for alert in alerts:
-        about = {k: v for k, v in alert["labels"].items() if k not in _OF_TIER}
-        groups.setdefault((alert["alert"], *sorted(about.items())), []).append(alert)
+        groups.setdefault(about(alert["alert"], alert["labels"]), []).append(alert)
     return [sorted(each, key=_who) for each in groups.values()]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...slo.plan import Objective
-from ..page.levels import standing
 from .firing import Firing
 from .gauges import group_text
+from .levels import standing
 from .loop import Judging
 from .texts import filled, runbook
 from .verdict import Verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...rules.causes import FAULTS
 from ...slo.budget import burn_rate
@@ -10,7 +10,14 @@ from ...slo.plan import Severity
 from .firing import Firing
 from .verdict import Verdict
 
+_OF_TIER = ("tier", "team", "severity", "urgency")
 _AVAILABILITY = "availability"  # the name of the signal: to those it counts, nothing came at all
+
+
+def about(alert: str, labels: Mapping[str, str]) -> tuple[str, ...]:
+    """What an alert is about: the same for all tiers that are told of it."""
+    own = (f"{k}={v}" for k, v in sorted(labels.items()) if k not in _OF_TIER)
+    return (alert, *own)
 
 
 def gravest_first(firing: Iterable[Firing], verdicts: Sequence[Verdict]) -> list[Firing]:

@@ -10,8 +10,8 @@ from ...exporters import names
 from ...exporters.names import Family
 from ...slo.explain import reasons
 from ...slo.plan import Plan, Tier
+from ..judge.levels import Level
 from .html import Content, Html, join, row, table, tag
-from .levels import Level
 from .svg import state
 from .told import Told, told, who
 from .trends import Trends

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .levels import Level
+from ..judge.levels import Level
 
 MOST = 30
 

@@ -6,12 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ...exporters import names
 from ...exporters.names import Family, Feed, Kind
 from ...exporters.reading import Histogram, Point
 from .trends import Key, Line, Trends
 from .words import FORMS, count
+
+if TYPE_CHECKING:
+    from ...slo.plan import Plan
 
 _GROUPS = ("engine", "uuid", "gateway", "scope")  # labels that say of what a number is
 _ADDED = frozenset({"", "tokens", "bytes"})  # units; of the others the greatest is shown
@@ -32,7 +36,7 @@ class Figure:
     mean of the last minute; with `of` the share of it.
 
     where: a label and those of its values that are meant. warn: from this value on it is worth a
-    look. yes: it is 1 or 0.
+    look; warning: the early warning whose threshold that is. yes: it is 1 or 0.
     """
 
     title: str
@@ -40,6 +44,7 @@ class Figure:
     of: Family | None = None
     where: tuple[str, ...] = ()
     warn: float | None = None
+    warning: str = ""
     yes: bool = False
 
 
@@ -53,6 +58,17 @@ class Shown:
     value: float
 
 
+def limit(figure: Figure, plan: Plan | None) -> float | None:
+    """From which value on it is worth a look, as the SLO file has it, if there is one."""
+    if not figure.warning:
+        return figure.warn
+    from ...rules.warnings import catalogue, threshold  # what no page needs that nobody opens
+
+    [warning] = (each for each in catalogue() if each.name == figure.warning)
+    number = warning.threshold if plan is None else threshold(plan, warning)
+    return None if number is None else float(number)
+
+
 _HOT = ("reason", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_slowdown")
 FIGURES: Mapping[Feed, tuple[Figure, ...]] = MappingProxyType({
     Feed.ENGINE: (
@@ -63,8 +79,8 @@ FIGURES: Mapping[Feed, tuple[Figure, ...]] = MappingProxyType({
         Figure("Time to first token", names.TTFT),
         Figure("Queue wait", names.QUEUE),
         Figure("Time per output token", names.TPOT),
-        Figure("KV cache in use", names.KV_USAGE_MAX, warn=0.95),
-        Figure("KV fragmentation", names.KV_TAIL_WASTE, warn=0.15),
+        Figure("KV cache in use", names.KV_USAGE_MAX, warning="kv_full"),
+        Figure("KV fragmentation", names.KV_TAIL_WASTE, warning="kv_fragmentation"),
         Figure("KV fragmentation, at most", names.KV_TAIL_WASTE_UPPER_BOUND),
         Figure("Stranded in the allocator", names.ALLOCATOR_STRANDED),
         Figure("Preemptions", names.PREEMPTIONS),

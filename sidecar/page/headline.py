@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .levels import Level, standing
+from ..judge.levels import Level, standing
 from .told import Told, told
 from .watch import Facts
 from .words import moment, several

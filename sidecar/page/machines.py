@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...exporters.names import Feed
-from .figures import Shown, group_of, groups, shown
+from ..judge.levels import Level, of_source
+from .figures import Shown, group_of, groups, limit, shown
 from .html import Html, join, row, table, tag
-from .levels import Level, of_source
 from .svg import spark, state
 from .watch import Facts
 from .words import clock, several
+
+if TYPE_CHECKING:
+    from ...slo.plan import Plan
 
 _MOST = 32
 _TITLES = {
@@ -49,13 +52,13 @@ def _watched(facts: Facts) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _card(facts: Facts, feed: Feed, group: str) -> Html:
     source = _watched(facts).get((feed, group), {})
-    said = _facts(source)
+    said, plan = _facts(source), facts.judging.judge.plan if facts.judging else None
     return tag(
         "article",
         tag("h3", f"{_TITLES[feed]} {group}".rstrip()),
         tag("p", said, class_="small") if said else None,
         tag("p", _absent(source, facts.at), _why(source)) if _is_absent(source) else None,
-        tag("dl", [_figure(one) for one in shown(facts.trends, feed, group)]),
+        tag("dl", [_figure(one, plan) for one in shown(facts.trends, feed, group)]),
         class_="card",
     )
 
@@ -75,8 +78,9 @@ def _why(source: Mapping[str, Any]) -> str:
     return f": {source['error']['detail']}" if "error" in source else ""
 
 
-def _figure(one: Shown) -> Html:
-    warn = one.figure.warn is not None and one.value >= one.figure.warn
+def _figure(one: Shown, plan: Plan | None) -> Html:
+    high = limit(one.figure, plan)
+    warn = high is not None and one.value >= high
     text = state(Level.TICKET, f"{one.text}, high") if warn else one.text
     line = spark(one.line, f"{one.figure.title} in the last hour, now {one.text}")
     number = tag("span", text, class_="number")

@@ -11,9 +11,9 @@ from ...slo.plan import Objective
 from ...slo.quantities import format_duration, format_percent
 from ...slo.signals import Shape
 from ..judge.gauges import group_text
+from ..judge.levels import Level, standing
 from ..judge.recent import Recent
 from .html import Content, Html, join, row, table, tag
-from .levels import Level, standing
 from .svg import bar, spark, state
 from .told import Told, told
 from .watch import Facts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from ..judge.levels import Level
 from .html import Html, tag
-from .levels import Level
 
 _SHAPES = {
     Level.PAGE: "M5 1h6l4 4v6l-4 4H5l-4-4V5z",  # an octagon

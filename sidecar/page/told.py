@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ..judge.levels import Level, of_severity
 from .html import Html, join, tag
-from .levels import Level, of_severity
 from .svg import state
 from .watch import Facts
 from .words import clock, ident, sentence
@@ -16,7 +16,6 @@ from .words import clock, ident, sentence
 if TYPE_CHECKING:
     from ..judge.firing import Firing
 
-_OF_TIER = ("tier", "team", "severity", "urgency")
 _MOST = 30
 
 
@@ -61,13 +60,12 @@ class Told:
 
 def told(firing: Iterable[Firing]) -> list[Told]:
     """In the order in which they come; a judgement has the gravest first."""
+    from ..judge.gravity import about
     from ..judge.texts import filled
 
     groups: dict[tuple[str, ...], list[Firing]] = {}
     for one in firing:
-        labels = {k: v for k, v in one.labels.items() if k not in _OF_TIER}
-        key = (one.alert.alert, *(f"{k}={v}" for k, v in sorted(labels.items())))
-        groups.setdefault(key, []).append(one)
+        groups.setdefault(about(one.alert.alert, one.labels), []).append(one)
     found = []
     for key, each in groups.items():
         each.sort(key=lambda one: (one.labels["severity"] != "page", one.labels["tier"]))

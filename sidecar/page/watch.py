@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...exporters.reading import Point
+from ..judge.levels import Level, of_severity, of_source, standing
 from .changes import OVER, Change, Changes, Now
 from .figures import numbers
-from .levels import Level, of_severity, of_source, standing
 from .trends import Trends
 
 if TYPE_CHECKING:

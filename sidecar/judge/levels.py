@@ -1,4 +1,4 @@
-"""How grave it is, in five steps: the page's order, shapes and colours follow from it."""
+"""How grave it is, in five steps, with a word: of the page, of /v1/slo and of `inferslo status`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...slo.budget import State
 from ...slo.plan import Severity
 
 if TYPE_CHECKING:
-    from ..judge.verdict import Verdict
+    from .verdict import Verdict
 
 
 class Level(StrEnum):
