@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .detection import seconds_to_alert
 from .plan import (
+    NO_RUNBOOKS,
     Budgeting,
     Burn,
     ClassTarget,
@@ -47,7 +48,8 @@ def _file(plan: Plan) -> Iterator[str]:
         f" {format_duration(evaluation.scrape_interval)}"
     )
     yield f"  office hours: {hours.weekdays} {hours.start} to {hours.end}, {hours.location}"
-    yield f"  runbooks: {plan.runbook_url}"
+    runbooks = "nowhere that is known: write runbook_url"
+    yield f"  runbooks: {runbooks if plan.runbook_url == NO_RUNBOOKS else plan.runbook_url}"
     yield f"  dashboard: {plan.dashboard_url or 'none'}"
     for name, threshold in plan.warnings:
         yield f"  early warning {name}: {'off' if threshold is None else f'above {threshold:f}'}"

@@ -31,3 +31,36 @@ def test_contributing_gives_the_reason_for_each_runtime_dependency() -> None:
     explained = set(re.findall(r"^\| ([a-z0-9-]+) \|", section, re.MULTILINE)) - {"runtime"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert explained == {Requirement(line).name for line in project["dependencies"]}
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
+    kept = (re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in kept}
+
+
+def test_no_link_of_the_docs_is_dead() -> None:
+    dead, seen = [], 0
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            if "://" in link:
+                continue
+            seen += 1
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            lacks = anchor and target.suffix == ".md" and anchor not in anchors(target)
+            if not target.exists() or lacks:
+                dead.append(f"{page.relative_to(ROOT)}: {link}")
+    assert dead == []
+    assert seen > 50
+
+
+def test_no_figure_is_still_to_be_filled_in() -> None:
+    for page in PAGES:
+        left = re.findall(r"@[A-Z_]+@|\*\*[A-Z]+_[A-Z_]+\b|\bT[O]DO\b", page.read_text("utf-8"))
+        assert left == [], page.name

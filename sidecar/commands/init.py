@@ -62,7 +62,7 @@ def init(
       inferslo init
       inferslo init --kind chat --strictness normal --on-call platform
       inferslo init --kind agents --strictness strict --on-call platform \\
-        --engine http://127.0.0.1:8000 --events --out slo/agents.yaml
+        --engine http://127.0.0.1:8000 --events --out agents.yaml
 
     \b
     Exit codes: 0 written, 1 no engine, or it cannot be read, 2 wrong usage, or the file is there.

@@ -56,7 +56,13 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
         return found
 
     try:
-        status = document("/v1/status", "sources")
+        try:
+            status = document("/v1/status", "sources")
+        except SourceError as error:
+            if error.kind is not ErrorKind.REFUSED:
+                raise
+            hint = f"{error.detail}: is a sidecar elsewhere? --sidecar http://HOST:PORT"
+            raise SourceError(error.kind, hint) from None
         try:
             slo = document("/v1/slo", "objectives")
         except SourceError as error:

@@ -6,6 +6,7 @@ threads, sockets, and the disk.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -23,12 +24,12 @@ from ...events.tally import Limits
 from ...judge.history import History
 from ...judge.judge import Judge, Judgement
 from ...judge.start import remembered
+from ..sidecars import VERSION
 from .reports import Reporter
 from .sources import sources
 from .world import World
 
 _STEP = 1.0  # seconds between two reads, as live
-_VERSION = b'{"version": "0.32.0"}'
 
 
 def plan() -> Plan:
@@ -47,7 +48,7 @@ class _Wire:
         if self._world.replica(self._index).engine.down:
             raise SourceError(ErrorKind.REFUSED, "nobody listens")
         if url.endswith("/version"):
-            return Response(_VERSION, "application/json")
+            return Response(json.dumps({"version": VERSION}).encode(), "application/json")
         return Response(self._world.page(self._index), "text/plain; version=0.0.4")
 
 
