@@ -12,6 +12,7 @@ import dataclasses
 import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
+from threading import Event
 
 import httpx
 from e2e.vllm import MODEL_NAME
@@ -24,13 +25,15 @@ class Call:
     """One request to make.
 
     leave_after_chunks: hang up once so many chunks came; leave_after_seconds: hang up so long after
-    the response began if no chunk came, for want of a place in the batch.
+    the response began if no chunk came, for want of a place in the batch; leave_when: hang up with
+    the next chunk once it is set.
     """
 
     prompt: str = "the quick brown fox"
     max_tokens: int = 16
     leave_after_chunks: int | None = None
     leave_after_seconds: float | None = None
+    leave_when: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,12 @@ class _Reader:
                         continue
                     patience.reschedule(None)
                     self._take(line.removeprefix(b"data: "))
-                    if self._chunks == self._call.leave_after_chunks:
+                    if self._leaves():
                         return
+
+    def _leaves(self) -> bool:
+        told = self._call.leave_when is not None and self._call.leave_when.is_set()
+        return told or self._chunks == self._call.leave_after_chunks
 
     def _take(self, data: bytes) -> None:
         if data == b"[DONE]":

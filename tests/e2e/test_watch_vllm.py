@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 import httpx
 import pytest
@@ -18,7 +20,7 @@ from e2e.load import Call, Log
 from e2e.processes import Server, free_port, wait_until
 from e2e.prometheus import Prometheus, prometheus
 from e2e.sidecar import Page, read, sidecar, wait_for_polls
-from e2e.vllm import MAX_NUM_SEQS, vllm_server
+from e2e.vllm import MAX_MODEL_LEN, MAX_NUM_SEQS, vllm_server
 
 from inferslo.exporters import names
 from inferslo.exporters.names import Family, Feed, Kind, Moments, Outcome
@@ -28,11 +30,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 SHORT = [Call(max_tokens=16)] * 24
 ONE_TOKEN = [Call(max_tokens=1)] * 2
 LONG = [Call(max_tokens=256)] * 8
-LEAVERS = [Call(max_tokens=3900, leave_after_chunks=chunks) for chunks in (1, 2, 5, 20, 50, 100)]
-TOO_LONG = [Call(prompt="the fox " * 3000)] * 4
+ENDLESS = MAX_MODEL_LEN - 1000
+LEAVERS = [Call(max_tokens=ENDLESS, leave_after_chunks=chunks) for chunks in (1, 2, 5, 20, 50, 100)]
+TOO_LONG = [Call(prompt="the fox " * MAX_MODEL_LEN)] * 4
 LOAD = [*SHORT, *ONE_TOKEN, *LONG, *LEAVERS, *TOO_LONG]
-CROWD = [
-    Call(max_tokens=256, leave_after_seconds=None if number % 8 else 0.5) for number in range(200)
+QUEUED = [
+    Call(max_tokens=64, leave_after_seconds=None if number % 8 else 0.5) for number in range(100)
 ]
 
 HISTOGRAMS: Mapping[Family, str] = {
@@ -101,7 +104,17 @@ def loaded(house: House) -> Moment:
 
 @pytest.fixture(scope="module")
 def overloaded(house: House, loaded: Moment) -> Moment:
-    return _after_load(house, CROWD, at_once=len(CROWD))
+    """The batch is full, and others wait, until Prometheus has seen it; then the batch leaves."""
+    seen = Event()
+    crowd = [*[Call(max_tokens=ENDLESS, leave_when=seen)] * MAX_NUM_SEQS, *QUEUED]
+    with ThreadPoolExecutor() as pool:
+        moment = pool.submit(_after_load, house, crowd, at_once=len(crowd))
+        try:
+            for gauge in (names.REQUESTS_RUNNING, names.REQUESTS_WAITING, names.KV_USAGE):
+                wait_until(gauge.name, lambda gauge=gauge: _shows(house, gauge), 60)
+        finally:
+            seen.set()
+        return moment.result()
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +143,10 @@ def _engine_up(house: House) -> float:
 
 def _refused(house: House) -> bool:
     return bool(read(house.sidecar.url).series(names.SOURCE_ERRORS.name, kind="refused"))
+
+
+def _shows(house: House, gauge: Family) -> bool:
+    return bool(house.prometheus.query(f"{gauge.name} > 0"))
 
 
 def _after_load(house: House, calls: list[Call], at_once: int) -> Moment:
@@ -246,7 +263,7 @@ def _greatest(house: House, family: Family, moment: Moment) -> float:
 
 def test_overload_shows_in_the_queues(house: House, overloaded: Moment) -> None:
     assert 0 < _greatest(house, names.REQUESTS_RUNNING, overloaded) <= MAX_NUM_SEQS
-    assert 0 < _greatest(house, names.REQUESTS_WAITING, overloaded) <= len(CROWD)
+    assert 0 < _greatest(house, names.REQUESTS_WAITING, overloaded) <= len(QUEUED)
 
 
 def test_kv_usage_is_a_ratio_above_zero_in_overload(house: House, overloaded: Moment) -> None:

@@ -9,7 +9,9 @@ from e2e.processes import ROOT, Server
 
 PYTHON = ROOT / ".parts" / "vllm" / "bin" / "python"
 MODEL_NAME = "tiny"
-MAX_MODEL_LEN = 4096
+# So long that no answer ends of itself before the API server, however far behind the engine, has
+# seen that its client left.
+MAX_MODEL_LEN = 65536
 MAX_NUM_SEQS = 16
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
