@@ -56,19 +56,18 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
         return found
 
     try:
-        try:
-            status = document("/v1/status", "sources")
-        except SourceError as error:
-            if error.kind is not ErrorKind.REFUSED:
-                raise
-            hint = f"{error.detail}: is a sidecar elsewhere? --sidecar http://HOST:PORT"
-            raise SourceError(error.kind, hint) from None
+        status = document("/v1/status", "sources")
         try:
             slo = document("/v1/slo", "objectives")
         except SourceError as error:
             if error.kind is not ErrorKind.STATUS:
                 raise
             slo = None
+    except SourceError as error:
+        if error.kind is not ErrorKind.REFUSED:
+            raise
+        hint = f"{error.detail}: is a sidecar elsewhere? --sidecar http://HOST:PORT"
+        raise SourceError(error.kind, hint) from None
     finally:
         fetcher.close()
     return Standing(target.url, status, slo)

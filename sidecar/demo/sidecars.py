@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 
 from ...exporters import names
 from ...exporters.engines.vllm import Vllm
@@ -102,4 +103,4 @@ class Sidecars:
 
 
 def _build_info() -> Point:
-    return Point(names.BUILD_INFO, ("0.1.0", platform.python_version()), 1.0)
+    return Point(names.BUILD_INFO, (version("inferslo"), platform.python_version()), 1.0)

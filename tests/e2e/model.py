@@ -2,8 +2,9 @@
 
 Run by vLLM's own Python, which has torch and transformers:
 
-    .parts/vllm/bin/python -P tests/e2e/model.py DIRECTORY [HIDDEN_SIZE]
+    .parts/vllm/bin/python -P tests/e2e/model.py DIRECTORY HIDDEN_SIZE CONTEXT
 
+CONTEXT is the longest prompt and answer together, in tokens.
 HIDDEN_SIZE 128 (head size 32) works. With 64 (head size 16) vLLM on the CPU starts, says that it
 is healthy, and its engine process dies of the first request: a crash that nobody had to fake.
 """
@@ -19,7 +20,7 @@ SENTENCE = "the quick brown fox jumps over the lazy dog"
 CHAT = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
 
-def make(directory: str, hidden_size: int) -> None:
+def make(directory: str, hidden_size: int, context: int) -> None:
     bpe = ByteLevelBPETokenizer()
     bpe.train_from_iterator([SENTENCE], vocab_size=300, special_tokens=["<s>", "</s>"])
     tokenizer = PreTrainedTokenizerFast(
@@ -35,7 +36,7 @@ def make(directory: str, hidden_size: int) -> None:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=65536,
+        max_position_embeddings=context,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
@@ -43,4 +44,4 @@ def make(directory: str, hidden_size: int) -> None:
 
 
 if __name__ == "__main__":
-    make(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 128)
+    make(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -107,11 +107,12 @@ def overloaded(house: House, loaded: Moment) -> Moment:
     """The batch is full, and others wait, until Prometheus has seen it; then the batch leaves."""
     seen = Event()
     crowd = [*[Call(max_tokens=ENDLESS, leave_when=seen)] * MAX_NUM_SEQS, *QUEUED]
+    gauges = (names.REQUESTS_RUNNING, names.REQUESTS_WAITING, names.KV_USAGE)
+    shown = " and ".join(f"{gauge.name} > 0" for gauge in gauges)
     with ThreadPoolExecutor() as pool:
         moment = pool.submit(_after_load, house, crowd, at_once=len(crowd))
         try:
-            for gauge in (names.REQUESTS_RUNNING, names.REQUESTS_WAITING, names.KV_USAGE):
-                wait_until(gauge.name, lambda gauge=gauge: _shows(house, gauge), 60)
+            wait_until(shown, lambda: house.prometheus.query(shown), 60)
         finally:
             seen.set()
         return moment.result()
@@ -143,10 +144,6 @@ def _engine_up(house: House) -> float:
 
 def _refused(house: House) -> bool:
     return bool(read(house.sidecar.url).series(names.SOURCE_ERRORS.name, kind="refused"))
-
-
-def _shows(house: House, gauge: Family) -> bool:
-    return bool(house.prometheus.query(f"{gauge.name} > 0"))
 
 
 def _after_load(house: House, calls: list[Call], at_once: int) -> Moment:

@@ -26,9 +26,8 @@ def make_model(directory: Path, hidden_size: int = 128) -> Path:
     assert PYTHON.exists(), "no real vLLM here: `make parts`; to do without: pytest -m 'not e2e'"
     script = Path(__file__).with_name("model.py")
     # -P: else `import vllm` inside transformers would find the file that you are reading.
-    subprocess.run(
-        [PYTHON, "-P", script, directory, str(hidden_size)], check=True, capture_output=True
-    )
+    command = [PYTHON, "-P", script, directory, str(hidden_size), str(MAX_MODEL_LEN)]
+    subprocess.run(command, check=True, capture_output=True)
     return directory
 
 
@@ -36,7 +35,7 @@ def vllm_server(model: Path, scratch: Path, port: int, *flags: str) -> Server:
     """`vllm serve`, on a port of 127.0.0.1."""
     command = [PYTHON, "-m", "vllm.entrypoints.cli.main", "serve", model]
     command += ["--served-model-name", MODEL_NAME, "--dtype", "float32", "--enforce-eager"]
-    command += ["--max-model-len", str(MAX_MODEL_LEN), "--max-num-seqs", str(MAX_NUM_SEQS)]
+    command += ["--max-num-seqs", str(MAX_NUM_SEQS)]
     # A chunk for every token would take the API server more time than the tiny model takes the
     # engine: it would fall behind, and see clients leave only when all is generated.
     command += ["--stream-interval", "8"]

@@ -32,6 +32,14 @@ def test_everything_that_was_filled_in_is_said() -> None:
         assert f"{line}\n" in text
 
 
+def test_runbooks_are_said_to_be_nowhere_until_their_url_is_written() -> None:
+    lines = explain(load_text(EXAMPLE)).splitlines()
+    assert "  runbooks: nowhere that is known: write runbook_url" in lines
+    url = "https://runbooks.example/{alert}"
+    lines = explain(load_text(f"runbook_url: {url}\n{EXAMPLE}")).splitlines()
+    assert f"  runbooks: {url}" in lines
+
+
 def test_the_table_has_the_minutes_to_each_alert() -> None:
     """A condition that an objective has not is a dash; the 14.4x tier cannot hold at 90 %."""
     rows = {

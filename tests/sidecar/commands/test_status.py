@@ -331,10 +331,13 @@ def test_a_server_that_is_no_sidecar_is_one_line(
     assert (out, len(err.splitlines())) == ("", 1)
 
 
-def test_nobody_there_is_one_line_with_the_address(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_there_is_one_line_with_the_address_and_what_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["status", "--sidecar", "http://127.0.0.1:1"]) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert "127.0.0.1:1" in line
+    assert line.endswith("--sidecar http://HOST:PORT")
 
 
 def test_a_wrong_address_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
