@@ -162,7 +162,7 @@ def _rule_tests(directory: Path, run: Run, announce: Announce) -> Iterator[Findi
             do=_REBUILD,
         )  # fmt: skip
     for file in files:
-        announce(f"promtool test rules {file} (up to a minute)")
+        announce(f"promtool test rules {file} (up to two minutes)")
         ran = run(["promtool", "test", "rules", str(file)])
         if ran.code != 0:
             yield from explain(file.name, ran.output)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+# Ignored in what a script starts in the background, and then in all servers that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDEN = Path(__file__).parent / "golden"
 

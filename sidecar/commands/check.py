@@ -31,7 +31,8 @@ def check(
     """Check SLO files: every problem as FILE:LINE:COLUMN, what is wrong, how to mend it.
 
     With --engine or --capture also whether the engine's histograms have the thresholds as bounds,
-    and whether it tells what the objectives ask for.
+    and whether it tells what the objectives ask for. Which outcomes of requests it does not tell
+    is in `inferslo read URL --explain`: those count as others do, or not at all.
 
     \b
     Examples:

@@ -66,7 +66,7 @@ def asked(url: str, token_file: str | None, ca_file: str | None) -> Standing:
     except SourceError as error:
         if error.kind is not ErrorKind.REFUSED:
             raise
-        hint = f"{error.detail}: is a sidecar elsewhere? --sidecar http://HOST:PORT"
+        hint = f"{error.detail} If a sidecar is elsewhere: --sidecar http://HOST:PORT"
         raise SourceError(error.kind, hint) from None
     finally:
         fetcher.close()

@@ -19,7 +19,7 @@ def verify(
 ) -> int:
     """Run promtool and amtool on what was built, and explain what fails.
 
-    The rules are read, their generated tests are run (one to two minutes), the Alertmanager tree is
+    The rules are read, their generated tests are run (up to two minutes), the Alertmanager tree is
     read, and every alert is routed. Nothing is changed, and nothing outside this machine is asked.
 
     \b

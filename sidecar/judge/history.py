@@ -6,7 +6,8 @@
 
 A row stands for the evaluations of its span, at the time of the last of them; their sums are kept
 exactly, so that only the left end of a window that lies among rows is uncertain, by less than one
-of them. Incidents are kept as runs: from when, to when, whether there was one.
+of them. Incidents are kept as runs: from when, to when, whether there was one. And for a day, what
+each engine was called.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import TextIO, TypeVar
 from ...slo.budget import Mark, Sums
 from ..errors import StartError
 from ..log import fields
+from .samples import Labels
 
 _APPLICATION_ID = 0x496E534A  # "InSJ"
 _VERSION = 1
@@ -45,6 +47,9 @@ CREATE TABLE run (
 ) WITHOUT ROWID;
 COMMIT;
 """
+# Since later than the first files of version 1.
+_SEEN = "CREATE TABLE IF NOT EXISTS seen (labels TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID"
+SEEN_FOR = 86400  # seconds that the rules ask who an engine was
 # The first 100 bytes of every SQLite file, as its format says.
 _MAGIC, _HEAD, _VERSION_AT, _ID_AT = b"SQLite format 3\0", 100, 60, 68
 _NOTHING = -1  # the id of what was never counted
@@ -169,6 +174,18 @@ class History:
                 "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", (thing, at, at, incident)
             )
 
+    def saw(self, engines: Iterable[Labels], at: float) -> None:
+        """The labels by which engines called themselves."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO seen VALUES (?, ?)",
+            [(json.dumps(sorted(labels)), at) for labels in engines],
+        )
+
+    def seen(self) -> list[tuple[Labels, float]]:
+        """Those of the last day, and when last."""
+        rows = self._db.execute("SELECT labels, at FROM seen").fetchall()
+        return [(frozenset(map(tuple, json.loads(labels))), at) for labels, at in rows]
+
     def groups(self, objective: str) -> list[GroupLabels]:
         """What it was split into as far back as is remembered."""
         found = dict.fromkeys(key.group for key in self._ids if key.objective == objective)
@@ -250,12 +267,14 @@ class History:
             self._merge(number, LEVELS[number + 1].span, at - level.age)
         self._db.execute("DELETE FROM count WHERE at <= ?", (at - self._longest,))
         self._db.execute("DELETE FROM run WHERE last <= ?", (at - self._longest,))
+        self._db.execute("DELETE FROM seen WHERE at <= ?", (at - SEEN_FOR,))
         self._forget_things()
 
     def _rewind(self, at: float) -> None:
         self._db.execute("DELETE FROM count WHERE at > ?", (at,))
         self._db.execute("DELETE FROM run WHERE first > ?", (at,))
         self._db.execute("UPDATE run SET last = ? WHERE last > ?", (at, at))
+        self._db.execute("UPDATE seen SET at = ? WHERE at > ?", (at, at))
 
     def _merge(self, level: int, span: float, before: float) -> None:
         """Rows of whole spans up to `before` become one row each, of the next level."""
@@ -313,6 +332,7 @@ def _open(path: Path | None) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous = NORMAL")  # whole after SIGKILL; a power cut costs seconds
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             db.executescript(_SCHEMA)
+        db.execute(_SEEN)
         db.execute("PRAGMA journal_mode = WAL")  # from here on, so that the file itself has its id
     except (sqlite3.Error, OSError) as error:
         raise _unkept(path, error) from error

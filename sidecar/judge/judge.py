@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...exporters.names import FAMILIES, LABELS
+from ...exporters.names import ENGINE_INFO, ENGINE_UP, FAMILIES, LABELS
 from ...exporters.reading import Point
 from ...rules.compile import slow_interval
 from ...rules.naming import WATCHDOG
@@ -23,13 +23,14 @@ from ..log import fields
 from .counting import Counting, counting
 from .firing import Alarms, Firing
 from .gravity import gravest_first
-from .history import GroupLabels, History, Key, Row
+from .history import SEEN_FOR, GroupLabels, History, Key, Row
 from .page import samples_of
 from .promql import Engine, FailedError, UnsupportedError
-from .samples import Samples
+from .samples import Labels, Samples
 from .verdict import Spent, Verdict, Verdicts, paging
 
 _REMEMBER = 3600 + 600  # seconds of samples; what looks back further finds nothing there
+_ENGINES = dict.fromkeys((ENGINE_INFO.name, ENGINE_UP.name), SEEN_FOR)  # but for which there were
 _MOST_GROUPS = 200  # that one objective is split into
 _GAP = 2.5  # evaluations that may be missing before nobody can say that an incident went on
 _THIN_EVERY = 60  # seconds
@@ -90,8 +91,9 @@ class Judge:
         return self._history.fault
 
     def _begin(self) -> None:
-        """As after a start: nothing is known of the last hour but the history."""
-        self._samples = Samples(_REMEMBER)
+        """As after a start: nothing is known of the last hour but the history, and of engines what
+        they were called."""
+        self._samples = Samples(_REMEMBER, _ENGINES)
         self._steps = 0
         self._thinned = -math.inf
         self._slow: dict[Key, _Slow] = {}
@@ -106,6 +108,8 @@ class Judge:
                 self._unjudged[objective.name] = str(error)
         self._alarms = Alarms(self.plan, self._samples, engine)
         texts = [text for one in self._countings for text in one.texts] + self._alarms.texts
+        for labels, at in self._history.seen():
+            self._samples.append(labels, at, [(ENGINE_INFO.name, labels, 1.0)])
         self._needed = frozenset(name for name in FAMILIES if any(name in text for text in texts))
 
     def step(self, points: Iterable[Point], at: float) -> Judgement:
@@ -115,11 +119,11 @@ class Judge:
             self._history.rewind(at)
             self._begin()
         self._last = at
-        self._samples.append("page", at, samples_of(points, self._needed))
+        samples = list(samples_of(points, self._needed))
+        engines = [labels for name, labels, _ in samples if name == ENGINE_INFO.name]
+        self._samples.append("page", at, samples)
         self._alarms.record(at)
-        found = self._history.written(
-            lambda: [(one, self._judged(one, at)) for one in self._countings]
-        )
+        found = self._history.written(lambda: self._evaluated(engines, at))
         self._steps += 1
         if at - self._thinned >= _THIN_EVERY:
             self._thinned = at
@@ -127,6 +131,12 @@ class Judge:
         firing = self._alarms.firing(found, at)
         verdicts = [verdict for _, each in found for verdict in each]
         return Judgement(at, verdicts, firing, {**self._unjudged, **self._failing})
+
+    def _evaluated(
+        self, engines: Iterable[Labels], at: float
+    ) -> list[tuple[Counting, list[Verdict]]]:
+        self._history.saw(engines, at)
+        return [(one, self._judged(one, at)) for one in self._countings]
 
     def _judged(self, one: Counting, at: float) -> list[Verdict]:
         rows, objective = self._rows(one, at), one.objective

@@ -7,6 +7,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 Labels = frozenset[tuple[str, str]]
@@ -74,6 +75,15 @@ class Series:
         pairs = zip(self.at[first:last], self.values[first:last], strict=True)
         return [(time, value) for time, value in pairs if not math.isnan(value)]
 
+    def thin(self, before: float) -> None:
+        """Of what is older, the last of each minute is kept: no instant query misses any."""
+        n = bisect_left(self.at, before)
+        last = {at // 60: index for index, at in enumerate(self.at[:n])}
+        if len(last) < n:
+            kept = list(last.values())
+            self.values[:n] = array("d", map(self.values.__getitem__, kept))
+            self.at[:n] = array("d", map(self.at.__getitem__, kept))
+
     def forget(self, before: float) -> None:
         first = bisect_left(self.at, before)
         del self.at[:first]
@@ -82,10 +92,11 @@ class Series:
 
 class Samples:
     """Series by name; of those that nobody asks for nothing is held. most: seconds that are
-    remembered of any, at most."""
+    remembered of any, at most; of a name in `longer`, so many, and then a sample a minute."""
 
-    def __init__(self, most: float) -> None:
+    def __init__(self, most: float, longer: Mapping[str, float] = MappingProxyType({})) -> None:
         self._most = most
+        self._longer = longer
         self._keep: dict[str, float] = {}
         self._series: dict[str, dict[Labels, Series]] = {}
         self._there: dict[object, set[tuple[str, Labels]]] = {}
@@ -94,7 +105,8 @@ class Samples:
 
     def remember(self, name: str, seconds: float) -> None:
         """Somebody asks for it, so far back."""
-        self._keep[name] = min(max(seconds, self._keep.get(name, 0)), self._most)
+        most = self._longer.get(name, self._most)
+        self._keep[name] = min(max(seconds, self._keep.get(name, 0)), most)
 
     def append(
         self, whose: object, at: float, samples: Iterable[tuple[str, Labels, float]]
@@ -136,6 +148,7 @@ class Samples:
             before = at - self._keep[name]
             for labels, series in list(named.items()):
                 series.forget(before)
+                series.thin(at - self._most)
                 if not series.at:
                     del named[labels]
                     self.version += 1

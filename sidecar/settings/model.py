@@ -143,7 +143,7 @@ class Settings(BaseSettings):
         description="SLO file to judge, by what this sidecar publishes (docs/judge.md).",
     )
     slo_history: NewFile = Field(
-        default_factory=lambda: default_state("slo.db"),
+        default_factory=lambda others: others["events_journal"].parent / "slo.db",
         description="SQLite file of what was judged, so that budgets outlive a restart. Default:"
         " slo.db beside the events' journal.",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from judges import ANY, DAY, STEP, TURNS, judge, page, play, turns
 from plans import MATCH, objective
 
 from inferslo.exporters import names
+from inferslo.exporters.reading import Point
 from inferslo.sidecar.judge.firing import Firing
 from inferslo.sidecar.judge.gauges import points as gauges
 from inferslo.sidecar.judge.history import History
@@ -97,6 +100,67 @@ def test_all_engines_down_mutes_latency_and_is_itself_a_page() -> None:
     last = play(one, (page(0, up=False) for _ in range(40)), begin=20)
     assert ("InfersloEngineDown", "engine", "1") in told(last)
     assert not any(alert in ("InfersloTTFTBurn", "InfersloNoData") for alert, _, _ in told(last))
+
+
+ENGINE_DOWN = ("InfersloEngineDown", "engine", "1")
+OF_M = Selection(match=(("model_name", ("m",)),))
+DEAD = 20  # the step from which the engine does not answer
+
+
+@pytest.mark.parametrize("selection", [ANY, OF_M])
+@pytest.mark.parametrize("hours", [1, 2, 20])
+def test_an_engine_that_stays_away_stays_a_page(selection: Selection, hours: int) -> None:
+    """What it was called, and so whose it is, is not forgotten meanwhile."""
+    one = judge(objective("availability", selection=selection), selection=selection)
+    play(one, (page(10 * at) for at in range(DEAD)))
+    for at in range(hours * 3600 // STEP):
+        judgement = one.step(page(0, up=False), (DEAD + at) * STEP)
+        assert (ENGINE_DOWN in told(judgement)) is (at * STEP >= 60), at * STEP
+
+
+@pytest.mark.parametrize("selection", [ANY, OF_M])
+@pytest.mark.parametrize("away", [60, 7200])
+def test_a_sidecar_that_restarts_beside_a_dead_engine_pages(
+    tmp_path: Path, selection: Selection, away: int
+) -> None:
+    slo = objective("availability", selection=selection)
+    with closing(History(tmp_path / "slo.db", 31 * DAY)) as history:
+        first = judge(slo, history=history, selection=selection)
+        play(first, (page(10 * at) for at in range(DEAD)))
+    with closing(History(tmp_path / "slo.db", 31 * DAY)) as history:
+        again = judge(slo, history=history, selection=selection)
+        pages = (page(0, up=False) for _ in range(3 * 3600 // STEP))
+        last = play(again, pages, begin=DEAD + away // STEP)
+        assert ENGINE_DOWN in told(last)
+
+
+@pytest.mark.parametrize(("restarts", "severity"), [(False, "page"), (True, "ticket")])
+def test_half_of_the_engines_that_stay_away(tmp_path: Path, restarts: bool, severity: str) -> None:
+    """After a restart one that was away before is as one that was just added (docs/judge.md)."""
+    slo = objective("availability", selection=OF_M)
+
+    def pages(count: int, *, up: bool) -> Iterator[list[Point]]:
+        for at in range(count):
+            other = [Point(names.ENGINE_UP, ("other",), float(up))]
+            if up:
+                other.append(Point(names.ENGINE_INFO, ("other", "vllm", "1", "m"), 1.0))
+            yield [*page(10 * at), *other]
+
+    with closing(History(tmp_path / "slo.db", 31 * DAY)) as history:
+        one = judge(slo, history=history, selection=OF_M)
+        last = play(one, pages(DEAD, up=True))
+        if restarts:
+            one = judge(slo, history=history, selection=OF_M)
+        last = play(one, pages(40, up=False), begin=DEAD)
+    assert {a.labels["severity"] for a in last.alerts if a.labels["slo"] == "engine"} == {severity}
+
+
+def test_an_engine_that_was_never_read_is_not_known_to_be_the_services() -> None:
+    """Nor is it to Prometheus; with no model to choose by, it is."""
+    for selection, pages in ((OF_M, False), (ANY, True)):
+        one = judge(objective("availability", selection=selection), selection=selection)
+        last = play(one, (page(0, up=False) for _ in range(20)))
+        assert (ENGINE_DOWN in told(last)) is pages
 
 
 def test_a_query_that_cannot_be_evaluated_here_is_said_and_the_others_are_judged() -> None:

@@ -47,3 +47,18 @@ def test_a_series_that_is_gone_is_forgotten() -> None:
     for at in range(STEP, 600, STEP):
         samples.append("page", at, [])
     assert samples.select("x", ()) == []
+
+
+def test_what_is_held_for_longer_is_thinned_to_the_last_sample_of_each_minute() -> None:
+    samples = Samples(HOUR, {"x": 3 * HOUR})
+    query = Engine(samples).query("count_over_time(x[3h])")
+    instants = Engine(samples).query("count_over_time(x[170m:10m])")
+    for at in range(0, 3 * HOUR, 10):
+        samples.append("page", at, [("x", frozenset(), float(at))])
+    [series] = samples.select("x", ())
+    assert list(series.at)[:3] == list(series.values)[:3]  # a value stays with its time
+    old = [at for at in series.at if at < 2 * HOUR - 60]
+    assert old == [at + 50.0 for at in range(0, 2 * HOUR - 60, 60)]
+    assert len(series.at) - len(old) > HOUR / 10
+    assert instants(3 * HOUR - 10) == {frozenset(): 17.0}  # none of them finds nothing
+    assert query(3 * HOUR - 10) == {frozenset(): float(len(series.at))}

@@ -104,7 +104,7 @@ def test_flags_win_over_environment_over_file_over_defaults(
     flag: str | list[str] = [by_flag] if field in SEVERAL else by_flag
     path = config(f"{field}: {json.dumps(by_file)}\n{BESIDES.get(field, '')}")
 
-    assert value(load({}), field) == FIELDS[field].get_default(call_default_factory=True)
+    assert value(load({}), field) == getattr(Settings(), field)
     assert field not in load({}).origins
 
     assert value(load({}, path), field) == expected(field, by_file)
@@ -222,6 +222,11 @@ def test_journal_and_history_lie_with_the_users_state(
 
     monkeypatch.setattr("inferslo.sidecar.settings.model._STATE_OF_A_SERVICE", place)
     assert value(load({}), field) == place / name
+
+
+def test_the_history_lies_beside_the_journal_wherever_that_is(place: Path) -> None:
+    moved = load({"events_journal": str(place / "volume" / "e.db")})
+    assert value(moved, "slo_history") == place / "volume" / "slo.db"
 
 
 @pytest.mark.parametrize(
