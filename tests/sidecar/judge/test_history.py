@@ -283,6 +283,33 @@ def test_a_history_that_another_process_has_is_refused_and_let_be(tmp_path: Path
     History(path, DAY).close()
 
 
+def test_what_engines_were_called_outlives_a_restart_and_is_forgotten_after_a_day(
+    tmp_path: Path,
+) -> None:
+    old, new = (frozenset({("engine", name), ("model_name", 'a"b')}) for name in ("old", "new"))
+    history = History(tmp_path / "slo.db", 40 * DAY)
+    for at, engines in ((0, [old]), (HOUR, [old, new]), (2 * HOUR, [new]), (3 * HOUR, ())):
+        history.written(lambda at=at, engines=engines: history.saw(engines, at))
+    history.close()
+    history = History(tmp_path / "slo.db", 40 * DAY)
+    assert dict(history.seen()) == {old: HOUR, new: 2 * HOUR}
+    history.thin(HOUR + DAY)
+    assert dict(history.seen()) == {new: 2 * HOUR}
+    history.rewind(HOUR)  # a clock that was wrong: it is still known, and is not in the future
+    assert dict(history.seen()) == {new: HOUR}
+    history.close()
+
+
+def test_a_file_from_before_it_knew_engines_is_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "slo.db"
+    with closing(History(path, DAY)) as history, history.evaluation():
+        history.count([Row(A, 1, 2)], STEP)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE seen")
+    with closing(History(path, DAY)) as history:
+        assert (history.newest(), history.seen()) == (STEP, [])
+
+
 WRITER = """
     import sys
     from pathlib import Path
